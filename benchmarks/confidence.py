@@ -19,7 +19,7 @@ from benchmarks.claims import Higher, Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.spelled_out import BruteForce
 from benchmarks.zoo import build
-from relserve.call.answer_types import Choice
+from relserve.call.answer_types import ChoiceAnswer
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.engines.local.choice_search import ChoiceSearch
 from relserve.engines.local.engine import LocalEngine
@@ -59,12 +59,12 @@ def shipped_texts() -> list[str]:
 
 def prompts_of(texts: Sequence[str], choices: Sequence[str], question: str) -> list[str]:
     """As llm_classify asks."""
-    return [f"{Choice(tuple(choices)).instruction}\n{question} {text}" for text in texts]
+    return [f"{ChoiceAnswer(tuple(choices)).instruction}\n{question} {text}" for text in texts]
 
 
 def replies_of(engine: LocalEngine, prompts: Sequence[str], choices: Sequence[str]) -> list[Reply]:
     """The reply to each prompt, with its probability."""
-    kind = Choice(tuple(choices))
+    kind = ChoiceAnswer(tuple(choices))
     sampling = Sampling(kind.default_max_tokens, grammar=kind.grammar, with_confidence=True)
 
     async def collect() -> list[Reply]:

@@ -21,7 +21,7 @@ from benchmarks.beer import CHOICES, classify_call, classify_template, create_be
 from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect, find_engine
-from relserve.call.answer_types import Choice
+from relserve.call.answer_types import ChoiceAnswer
 from relserve.call.relquery import Sampling, Submission
 from relserve.engines.loop import spawn
 
@@ -44,7 +44,7 @@ class PlainWay:
 
     def __init__(self, engine: Any) -> None:
         self.engine, self.calls = engine, 0
-        kind = Choice(CHOICES)
+        kind = ChoiceAnswer(CHOICES)
         self.lead = kind.instruction + "\n" + classify_template()
         self.sampling = Sampling(kind.default_max_tokens, grammar=kind.grammar)
 

@@ -21,12 +21,12 @@ from benchmarks.attacks.outside import READS
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.text2sql.guard.connection import GuardedConnection
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 
 ROOMS = ("relserve/text2sql",)
 HEADLINE = {"cases": Untold("a size"), "escaped": Exact(0)}
 
-LIMITS, QUICK_LIMITS = Limits(seconds=2.0), Limits(seconds=0.5)
+LIMITS, QUICK_LIMITS = StatementLimits(seconds=2.0), StatementLimits(seconds=0.5)
 PIPELINE_S = 30.0  # of some candidates, each within its own limits
 
 

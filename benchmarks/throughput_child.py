@@ -105,7 +105,7 @@ class Vllm:
 
         from benchmarks.beer import CHOICES, classify_template
         from relserve.api import connect
-        from relserve.call.answer_types import Choice
+        from relserve.call.answer_types import ChoiceAnswer
         from relserve.call.structured import structured_outputs_of
         from relserve.engines.local import cpu
         from relserve.tiny import MODEL_DIR
@@ -113,7 +113,7 @@ class Vllm:
         with connect(model="tiny", progress=False) as con:
             create_source(con, order.num_rows)
             rows = con.raw.execute("SELECT review FROM source ORDER BY id").fetchall()
-        kind, more = Choice(CHOICES), {}
+        kind, more = ChoiceAnswer(CHOICES), {}
         template, cap = "Describe the beer: {review}", WORDS
         if order.workload == "choice":
             template, cap = f"{kind.instruction}\n{classify_template()}", kind.default_max_tokens

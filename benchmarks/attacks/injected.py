@@ -21,11 +21,11 @@ from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.cases.results import FirstRows
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 
-LIMITS = Limits(seconds=2.0)
+LIMITS = StatementLimits(seconds=2.0)
 _OBEYED = re.compile(r"OBEY\[(.*?)\]")
 PAYLOADS = (
     "DROP TABLE beers",

@@ -15,7 +15,7 @@ from relserve.session.session import Session
 from relserve.text2sql.duckdb_database import DuckDBDatabase
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import Outcome, run
+from relserve.text2sql.pipeline import QuestionOutcome, run
 from relserve.text2sql.retrieval.library import ValueLibrary
 from relserve.text2sql.writers import reads_question_alone
 from training.tiny_sql.evaluate import is_right as gives
@@ -79,7 +79,7 @@ def ask(group: Group, session: Session, options: Text2SqlOptions, folder: Path) 
     )
 
 
-def _verdict(question: Question, outcome: Outcome, group: Group) -> Verdict:
+def _verdict(question: Question, outcome: QuestionOutcome, group: Group) -> Verdict:
     made = [sql for each in outcome.candidates for sql in (each.sql, *(former for former, _ in each.former))]
     complaints = [_complaint(sql, group.databases[0]) for sql in made]
     chosen = [each for each in outcome.candidates if each.sql == outcome.sql]

@@ -16,7 +16,7 @@ from sqlglot import exp
 from relserve.examples import TABLES, scan_of
 from relserve.linking.literals import QuestionValue, ValueKind
 from relserve.linking.pointer import linked_question, sql_of
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.linking.sql import PointerError
 from relserve.linking.values import SchemaValues, ValueHit
 from training.tiny_sql.corpus.questions import example
@@ -25,7 +25,12 @@ from training.tiny_sql.evaluate import filled
 HERE = Path(__file__).parent
 SHIPPED = HERE / "shipped_questions.json"
 UNSEEN = HERE / "unseen_questions.json"
-_SQL_TYPES = {Kind.INT: "BIGINT", Kind.NUM: "DOUBLE", Kind.DATE: "DATE", Kind.BOOL: "BOOLEAN"}
+_SQL_TYPES = {
+    ColumnKind.INT: "BIGINT",
+    ColumnKind.NUM: "DOUBLE",
+    ColumnKind.DATE: "DATE",
+    ColumnKind.BOOL: "BOOLEAN",
+}
 _FILLINGS = 20  # tried until the gold query has rows
 
 
@@ -111,7 +116,7 @@ def _table(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Table:
 
 
 def _column(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Column:
-    kind = Kind(record["type"])
+    kind = ColumnKind(record["type"])
     target = next((each for each in tables if each["name"] == record.get("references")), None)
     referred = None if target is None else _referred(record, target)
     reference = None if target is None or referred is None else Reference(target["name"], referred)

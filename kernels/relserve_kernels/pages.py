@@ -60,7 +60,7 @@ class PagedX:
         return pages.view(-1, self.width)[:num_tokens]
 
 
-class Span(NamedTuple):
+class QuerySpan(NamedTuple):
     """The queries of one sequence: batch rows first to stop, its last tokens of num_tokens."""
 
     sequence: int
@@ -74,7 +74,7 @@ class Span(NamedTuple):
         return self.stop - self.first
 
 
-def spans(query_start: Tensor, x: PagedX) -> Iterator[Span]:
+def spans(query_start: Tensor, x: PagedX) -> Iterator[QuerySpan]:
     """Where each sequence's queries lie in the batch; sequences without queries are left out.
 
     Args:
@@ -86,7 +86,7 @@ def spans(query_start: Tensor, x: PagedX) -> Iterator[Span]:
     starts, lengths = query_start.tolist(), x.seq_lens.tolist()
     holds = x.block_table.shape[1] * x.tokens_per_block
     for sequence, length in enumerate(lengths):
-        span = Span(sequence, starts[sequence], starts[sequence + 1], length)
+        span = QuerySpan(sequence, starts[sequence], starts[sequence + 1], length)
         if not 0 <= span.num_queries <= length or length > holds:
             raise ValueError(
                 f"sequence {sequence} has {length} tokens and {span.num_queries} queries, and pages for"
@@ -97,7 +97,7 @@ def spans(query_start: Tensor, x: PagedX) -> Iterator[Span]:
             yield span
 
 
-def causal_mask(span: Span, device: torch.device) -> Tensor:
+def causal_mask(span: QuerySpan, device: torch.device) -> Tensor:
     """Which tokens each query sees, bool [num_queries, num_tokens]: those up to its own."""
     seen = torch.ones(span.num_queries, span.num_tokens, dtype=torch.bool, device=device)
     return seen.tril(span.num_tokens - span.num_queries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from relserve_kernels.pages import PagedX, Project, ProjectKeys, Span, causal_mask, spans
+from relserve_kernels.pages import PagedX, Project, ProjectKeys, QuerySpan, causal_mask, spans
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -65,12 +65,14 @@ def attend_reprojected(
         out[span.first : span.stop] = torch.einsum("mhn,nhe->mhe", shares, values).to(out.dtype)
 
 
-def _values_of(scores: Tensor, rows: Tensor, span: Span, wv: Tensor, value_bias: Tensor | None) -> Tensor:
+def _values_of(
+    scores: Tensor, rows: Tensor, span: QuerySpan, wv: Tensor, value_bias: Tensor | None
+) -> Tensor:
     mixed = torch.einsum("mhn,nd->mhd", _shares(scores, span), rows)
     found = torch.einsum("mhd,dhe->mhe", mixed, wv.float())
     return found if value_bias is None else found + value_bias.float()
 
 
-def _shares(scores: Tensor, span: Span) -> Tensor:
+def _shares(scores: Tensor, span: QuerySpan) -> Tensor:
     unseen = ~causal_mask(span, scores.device)
     return scores.masked_fill(unseen[:, None], float("-inf")).softmax(-1)

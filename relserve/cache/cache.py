@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from relserve.cache.faults import is_damage, move_aside, what_to_do
-from relserve.cache.store import Entry, Found, NotOurs, Store
+from relserve.cache.store import CacheEntry, KeptReply, NotOurs, Store
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class AnswerCache:
         self._warn = warn
         self._owner = os.getpid()
         self._changed = threading.Condition()  # guards what is waiting to be written
-        self._pending: dict[bytes, Entry] = {}
+        self._pending: dict[bytes, CacheEntry] = {}
         self._touched: set[bytes] = set()
         self._hits: Counter[str] = Counter()
         self._thread: threading.Thread | None = None
@@ -72,7 +72,7 @@ class AnswerCache:
         """False in a forked child, which must not use its parent's database handles."""
         return os.getpid() == self._owner
 
-    def find(self, fingerprint: str, keys: Sequence[bytes], uses: bool = True) -> dict[bytes, Found]:
+    def find(self, fingerprint: str, keys: Sequence[bytes], uses: bool = True) -> dict[bytes, KeptReply]:
         """The kept replies of the keys, of one model; never raises.
 
         Args:
@@ -82,7 +82,7 @@ class AnswerCache:
             return {}
         with self._changed:  # before the file: what is no longer here is there
             pending = [self._pending[key] for key in keys if key in self._pending]
-        found = {entry.key: Found(entry.text, False) for entry in pending}
+        found = {entry.key: KeptReply(entry.text, False) for entry in pending}
         found |= self._read(keys)
         if found and uses:
             with self._changed:
@@ -91,7 +91,7 @@ class AnswerCache:
                 self._wake()
         return found
 
-    def keep(self, entries: Sequence[Entry]) -> None:
+    def keep(self, entries: Sequence[CacheEntry]) -> None:
         """Keep replies; they are on file within about COMMIT_EVERY_S. Never raises."""
         if not entries or self._closed or self._rests or not self.is_mine:
             return
@@ -139,7 +139,7 @@ class AnswerCache:
             self._thread.start()
         self._changed.notify_all()
 
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Found]:
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, KeptReply]:
         with self._reading:
             while not self._rests:  # again on a new file, where the first was damaged
                 try:
@@ -179,7 +179,7 @@ class AnswerCache:
         if self._writer is not None:
             self._writer.close()
 
-    def _write(self, entries: list[Entry], touched: set[bytes], hits: Counter[str]) -> None:
+    def _write(self, entries: list[CacheEntry], touched: set[bytes], hits: Counter[str]) -> None:
         while not self._rests:
             try:
                 if self._writer is None or not self._writer.is_current:

@@ -59,7 +59,7 @@ class NotOurs(Exception):
     """The file is a database, but none of this version of relserve's."""
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A reply to keep.
 
     Attributes:
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
     output_tokens: int
 
 
-class Found(NamedTuple):
+class KeptReply(NamedTuple):
     """A kept reply; `stale` where it should move to the end of the order of last use."""
 
     text: str
@@ -152,9 +152,9 @@ class Store:
         """Size of what is in it."""
         return (self._pragma("page_count") - self._pragma("freelist_count")) * self._pragma("page_size")
 
-    def read(self, keys: Sequence[bytes]) -> dict[bytes, Found]:
+    def read(self, keys: Sequence[bytes]) -> dict[bytes, KeptReply]:
         """The kept replies of the keys; a damaged one counts as missing."""
-        found: dict[bytes, Found] = {}
+        found: dict[bytes, KeptReply] = {}
         stale = time.time() - TOUCH_AFTER_S
         most = min(MOST_AT_ONCE, self._db.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER))
         for i in range(0, len(keys), most):
@@ -162,10 +162,10 @@ class Store:
             rows = self._db.execute(f"{_FIND} ({','.join('?' * len(part))})", part)
             for key, used, checksum, reply in rows:
                 if zlib.crc32(reply, zlib.crc32(key)) == checksum:
-                    found[key] = Found(reply.decode("utf-8", "surrogatepass"), used < stale)
+                    found[key] = KeptReply(reply.decode("utf-8", "surrogatepass"), used < stale)
         return found
 
-    def write(self, entries: Iterable[Entry], touched: Iterable[bytes], hits: Mapping[str, int]) -> None:
+    def write(self, entries: Iterable[CacheEntry], touched: Iterable[bytes], hits: Mapping[str, int]) -> None:
         """Keep replies, move others to the end of the order of last use, and count hits (by fingerprint)."""
         now = int(time.time())
         with self._transaction():

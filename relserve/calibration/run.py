@@ -27,7 +27,7 @@ WORKER = "relserve.calibration.worker"
 SHOWN = ((8, 256), (32, 256), (32, 1024))  # rows, and tokens of each, of the decodes that a table shows
 
 
-class Measured(NamedTuple):
+class CalibrationSamples(NamedTuple):
     """The samples of a run, and the file in which engines look for what is made of them.
 
     Attributes:
@@ -69,7 +69,7 @@ def measure(
     seconds: float,
     log_path: Path,
     tell: Callable[[dict[str, Any]], None],
-) -> Measured:
+) -> CalibrationSamples:
     """Measure for at most about `seconds` after the start; blocks.
 
     Args:
@@ -81,7 +81,7 @@ def measure(
     """
     said = _run(path, engine_args, seconds, log_path, tell, "kv")
     samples = [StepSample(*sample) for sample in said["samples"]]
-    return Measured(samples, Path(said["path"]), said["forbids_hidden"])
+    return CalibrationSamples(samples, Path(said["path"]), said["forbids_hidden"])
 
 
 def measure_tokens(

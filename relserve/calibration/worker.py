@@ -37,7 +37,7 @@ NO_ARGS: Mapping[str, str] = MappingProxyType({})
 VARIANT = "fcfs"  # steps of both kinds may be mixed, no row is held back
 
 
-class Recorder(OnlineCost):
+class SampleRecorder(OnlineCost):
     """Stands where the scheduler keeps its cost model: keeps every step's sample, and learns nothing."""
 
     def __init__(self, start: CostModel) -> None:
@@ -61,7 +61,7 @@ class TokenRecorder(MeasuredCosts):
         self.samples.append(sample)
 
 
-class Bench:
+class MeasuredEngine:
     """An LLMEngine, fed with prompts of random tokens, that are in no prefix cache."""
 
     def __init__(self, path: str, engine_args: dict[str, Any], cache: str = "kv") -> None:
@@ -69,7 +69,7 @@ class Bench:
         scheduler = self._scheduler = engines.scheduler_in(self.engine)
         if scheduler.steering is None:
             raise EngineStartError("these engine arguments leave the order of requests to vLLM (see its log)")
-        self.recorder = scheduler.steering.cost = Recorder(scheduler.steering.cost.model)
+        self.recorder = scheduler.steering.cost = SampleRecorder(scheduler.steering.cost.model)
         config = self.engine.vllm_config
         self.model: str = config.model_config.model
         self.max_model_len: int = config.model_config.max_model_len
@@ -149,7 +149,7 @@ def build(path: str, engine_args: dict[str, Any], cache: str) -> Any:
     return engines.engine_in_this_process(arguments)
 
 
-def measure(bench: Bench, seconds: float, out: TextIO) -> list[StepSample]:
+def measure(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[StepSample]:
     """Rounds over all points until time is up; each round in another order, so that drift hits all alike."""
     todo = points(bench.max_tokens, bench.max_seqs)
     for point in todo[:6]:  # first steps are slower
@@ -166,7 +166,7 @@ def measure(bench: Bench, seconds: float, out: TextIO) -> list[StepSample]:
     return bench.recorder.samples
 
 
-def measure_tokens(bench: Bench, seconds: float, out: TextIO) -> list[CacheSample]:
+def measure_tokens(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[CacheSample]:
     """The same of what tokens in memory cost."""
     limits = (bench.max_seqs, bench.max_model_len, bench.kv_tokens, NUM_DECODES + 1)
     todo, found = token_points(*limits), list[CacheSample]()
@@ -194,7 +194,7 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # vLLM prints to stdout now and then
-    bench = Bench(order["path"], order["engine_args"], order["cache"])
+    bench = MeasuredEngine(order["path"], order["engine_args"], order["cache"])
     limits = dict(max_tokens=bench.max_tokens, max_seqs=bench.max_seqs)
     say(out, ready=limits, forbids_hidden=bench.forbids_hidden)
     if order["cache"] == "kv":

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from relserve.call.fences import unfenced
-from relserve.call.schema import Misfit, Shape
+from relserve.call.schema import Misfit, SchemaShape
 from relserve.call.schema.nested import NullableShape
 from relserve.call.schema.numbers import json_number
 from relserve.errors import Failure, FailureKind
@@ -38,7 +38,7 @@ class Grammar:
 
     choices: tuple[str, ...] = ()
     regex: str = ""
-    shape: Shape | None = None
+    shape: SchemaShape | None = None
     bounds: tuple[float, float] | None = field(default=None, compare=False)
     ebnf: str = ""
 
@@ -167,7 +167,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceAnswer:
     """One of the given texts: VARCHAR."""
 
     choices: tuple[str, ...]
@@ -198,7 +198,7 @@ class YesNo:
     """Yes or no: BOOLEAN."""
 
     sql_type: str = "BOOLEAN"
-    _choice = Choice(("yes", "no"))
+    _choice = ChoiceAnswer(("yes", "no"))
     instruction: str = _choice.instruction
     grammar: Grammar = _choice.grammar
     default_max_tokens: int = _choice.default_max_tokens
@@ -254,7 +254,7 @@ class Number:
 class Extract:
     """Values of a schema's types, found in the text: JSON that from_json turns into values of SQL."""
 
-    shape: Shape
+    shape: SchemaShape
     sql_type: str = "VARCHAR"
 
     @property

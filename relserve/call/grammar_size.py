@@ -23,7 +23,7 @@ from itertools import pairwise, takewhile
 
 from relserve.call.schema.leaves import EnumShape, TextShape
 from relserve.call.schema.nested import ListShape, NullableShape, StructShape
-from relserve.call.schema.shape import Shape, literal
+from relserve.call.schema.shape import SchemaShape, literal
 from relserve.errors import OptionError
 
 MAX_SIZE = 40_000
@@ -47,7 +47,7 @@ def check_choices(name: str, choices: Iterable[str]) -> None:
         )
 
 
-def check_schema(name: str, shape: Shape) -> None:
+def check_schema(name: str, shape: SchemaShape) -> None:
     """See that an engine can be held to this shape.
 
     Raises:
@@ -72,7 +72,7 @@ def _num_shared(one: bytes, other: bytes) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def size_of(shape: Shape) -> int:
+def size_of(shape: SchemaShape) -> int:
     """The size of a shape's grammar: the bytes of choices that take about as long to compile."""
     match shape:
         case NullableShape(inner):
@@ -88,7 +88,7 @@ def size_of(shape: Shape) -> int:
     return VALUE_SIZE
 
 
-def num_listed(shape: Shape) -> int:
+def num_listed(shape: SchemaShape) -> int:
     """How many texts its ENUMs list in all."""
     match shape:
         case NullableShape(inner) | ListShape(inner):

@@ -7,7 +7,16 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Grammar, Number, Text, YesNo
+from relserve.call.answer_types import (
+    SCORE_STEP,
+    AnswerType,
+    ChoiceAnswer,
+    Extract,
+    Grammar,
+    Number,
+    Text,
+    YesNo,
+)
 from relserve.call.checks import number, text, texts, whole
 from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
@@ -16,7 +25,7 @@ from relserve.call.schema import SCHEMA_EXAMPLE, number_of, schema_text_of, shap
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import Slo, slo_of
 from relserve.call.thinking import HIGH, LOW, TOKENS_OF
-from relserve.call.turns import SHOWN, Example, examples_of
+from relserve.call.turns import SHOWN, CallExample, examples_of
 from relserve.errors import OptionError
 
 
@@ -43,7 +52,7 @@ class Options:
     grammar: str = ""
     deadline: float | None = None  # seconds
     slo: Slo | None = None
-    examples: tuple[Example, ...] = ()
+    examples: tuple[CallExample, ...] = ()
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -195,11 +204,11 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm": FunctionSpec(
         (*_COMMON, "choices", "grammar", "min_confidence"),
         (),
-        lambda o: Choice(o.choices) if o.choices else Text(grammar=_held_to(o)),
+        lambda o: ChoiceAnswer(o.choices) if o.choices else Text(grammar=_held_to(o)),
     ),
     "llm_filter": FunctionSpec((*_TYPED, "min_confidence"), (), lambda o: YesNo()),
     "llm_classify": FunctionSpec(
-        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: Choice(o.choices)
+        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: ChoiceAnswer(o.choices)
     ),
     "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(*o.score_bounds)),
     "llm_extract": FunctionSpec((*_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))),

@@ -20,7 +20,7 @@ TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tbt_slo_s"  # arguments of requests 
 DISPATCH = "rel_dispatch"  # likewise
 
 
-class Step(NamedTuple):
+class WorkflowStep(NamedTuple):
     """A relQuery's place in a workflow, and its deadline; see `RelTag`.
 
     At its deadline a row without an answer fails with FailureKind.DEADLINE, and its request is aborted.

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
-from relserve.call.rel_tag import RelTag, Step
+from relserve.call.rel_tag import RelTag, WorkflowStep
 from relserve.call.slo import Slo
 from relserve.call.standing import Standing
-from relserve.call.template import Binding
-from relserve.call.turns import Turn, turns_of
+from relserve.call.template import BoundTemplate
+from relserve.call.turns import ChatTurn, turns_of
 from relserve.errors import Failure
 
 P = TypeVar("P", str, str | None)  # a prompt
@@ -43,7 +43,7 @@ class CallSite:
     """
 
     function: str
-    binding: Binding
+    binding: BoundTemplate
     options: Options = Options()
 
     @cached_property
@@ -71,7 +71,7 @@ class CallSite:
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
     @cached_property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[ChatTurn, ...]:
         """The examples, as turns before each row's own; raises as `turns_of` does."""
         return turns_of(self.binding.template, self.answer_type, self.options.examples)
 
@@ -108,7 +108,7 @@ class RelQuery:
     """
 
     function: str
-    binding: Binding
+    binding: BoundTemplate
     rows: Sequence[Sequence[Any]]
     options: Options = Options()
     multiplicity: Sequence[int] | None = None
@@ -214,7 +214,7 @@ class Submission:
     dispatch: int | None = None
     trace: Mapping[str, str] | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ChatTurn, ...] = ()
 
     @property
     def lead(self) -> str:
@@ -245,7 +245,7 @@ class Submission:
         own = None if grammars is None else [grammars[i] for i in indices]
         return replace(self, prompts=prompts, grammars=own, rows=rows)
 
-    def as_step(self, step: Step) -> Submission:
+    def as_step(self, step: WorkflowStep) -> Submission:
         """The submission in its place in a workflow, as of now."""
         return replace(self, workflow_id=step.workflow_id, stage=step.stage, deadline_s=step.deadline_s)
 

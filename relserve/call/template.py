@@ -50,7 +50,7 @@ class Template:
         """How many values a row must give."""
         return len(self.names) or len(self.fields)
 
-    def bind(self, num_args: int, row_fields: Sequence[str] | None = None) -> Binding:
+    def bind(self, num_args: int, row_fields: Sequence[str] | None = None) -> BoundTemplate:
         """Say which value each placeholder takes.
 
         Args:
@@ -79,11 +79,11 @@ class Template:
                 "Put {} where the value belongs, or drop the argument.",
             )  # fmt: skip
         if not self.names:
-            return Binding(self, tuple(range(len(self.fields))))
+            return BoundTemplate(self, tuple(range(len(self.fields))))
         place = {name: i for i, name in enumerate(self.names)}
-        return Binding(self, tuple(place[f.name] for f in self.fields))
+        return BoundTemplate(self, tuple(place[f.name] for f in self.fields))
 
-    def _bind_row(self, row_fields: Sequence[str]) -> Binding:
+    def _bind_row(self, row_fields: Sequence[str]) -> BoundTemplate:
         exact = {name: i for i, name in enumerate(row_fields)}
         folded = {name.lower(): i for i, name in reversed(list(enumerate(row_fields)))}
         slots = []
@@ -104,7 +104,7 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Binding:
+class BoundTemplate:
     """A template whose placeholders know their values: placeholder i takes value `slots[i]` of a row."""
 
     template: Template

@@ -18,7 +18,7 @@ MOST = 100  # examples of one call
 SHOWN = "[{'text': 'a fine beer', 'answer': 'good'}] or [['a fine beer', 'good']]"
 
 
-class Example(NamedTuple):
+class CallExample(NamedTuple):
     """An example as a call gives it.
 
     Attributes:
@@ -30,14 +30,14 @@ class Example(NamedTuple):
     answer: str
 
 
-class Turn(NamedTuple):
+class ChatTurn(NamedTuple):
     """What the user says, and what the model is to have answered."""
 
     user: str
     assistant: str
 
 
-def examples_of(name: str, value: Any) -> tuple[Example, ...]:
+def examples_of(name: str, value: Any) -> tuple[CallExample, ...]:
     """A check of the option: rows of values, each with its answer.
 
     Raises:
@@ -50,18 +50,18 @@ def examples_of(name: str, value: Any) -> tuple[Example, ...]:
     return tuple(_example(name, each) for each in value)
 
 
-def turns_of(template: Template, kind: AnswerType, examples: Sequence[Example]) -> tuple[Turn, ...]:
+def turns_of(template: Template, kind: AnswerType, examples: Sequence[CallExample]) -> tuple[ChatTurn, ...]:
     """The examples as a call's own rows would be asked and answered.
 
     Raises:
         OptionError: an example lacks a value of the template, or its answer is none that the call may give.
     """
     lead = f"{kind.instruction}\n" if kind.instruction else ""
-    return tuple(Turn(lead + _user(template, each), _assistant(kind, each)) for each in examples)
+    return tuple(ChatTurn(lead + _user(template, each), _assistant(kind, each)) for each in examples)
 
 
 def messages_of(
-    prompt: str, system: str | None, turns: Sequence[Turn], system_role: bool
+    prompt: str, system: str | None, turns: Sequence[ChatTurn], system_role: bool
 ) -> list[tuple[str, str]]:
     """The messages of a chat, each with its role.
 
@@ -77,7 +77,7 @@ def messages_of(
     return said
 
 
-def _example(name: str, given: Any) -> Example:
+def _example(name: str, given: Any) -> CallExample:
     if isinstance(given, Mapping) and given.get(ANSWER) is not None and len(given) > 1:
         values = {key: value for key, value in given.items() if key != ANSWER}
         answer = given[ANSWER]
@@ -86,10 +86,10 @@ def _example(name: str, given: Any) -> Example:
     else:
         raise OptionError(f"{name} holds {given!r}; each must have values and an answer, like {SHOWN}")
     texts = tuple((key, None if value is None else text_of(value)) for key, value in values.items())
-    return Example(texts, json.dumps(answer, ensure_ascii=False, default=str))
+    return CallExample(texts, json.dumps(answer, ensure_ascii=False, default=str))
 
 
-def _user(template: Template, example: Example) -> str:
+def _user(template: Template, example: CallExample) -> str:
     texts = dict(example.values)
     by_name = {key.lower(): value for key, value in texts.items()}
     if template.names and all(name.lower() in by_name for name in template.names):
@@ -105,7 +105,7 @@ def _user(template: Template, example: Example) -> str:
     return said
 
 
-def _assistant(kind: AnswerType, example: Example) -> str:
+def _assistant(kind: AnswerType, example: CallExample) -> str:
     answer = json.loads(example.answer)
     if isinstance(kind, YesNo) and isinstance(answer, bool):
         answer = "yes" if answer else "no"

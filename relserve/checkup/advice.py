@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from relserve.checkup.page import LocalModel, Probe, Sample, ServedModel, Speed
+from relserve.checkup.page import CheckResult, FunctionSample, LocalModel, ServedModel, Speed
 from relserve.engines.local.engine import NO_TEMPLATE
 
 LONG_ROWS = 4  # rows of the whole context that should fit the KV cache at once
@@ -17,10 +17,10 @@ SCHEDULER_ARGS = "--scheduler-cls relserve.vllm_plugin.scheduler.make"
 def advise(
     local: LocalModel | None,
     served: ServedModel | None,
-    grammars: Iterable[Probe],
-    logprobs: Probe,
+    grammars: Iterable[CheckResult],
+    logprobs: CheckResult,
     speed: Speed,
-    samples: Iterable[Sample],
+    samples: Iterable[FunctionSample],
 ) -> list[str]:
     """What to set or to know, a line each; none where all is well."""
     found: list[str] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from relserve.checkup.page import LocalModel, Template
+from relserve.checkup.page import ChatTemplate, LocalModel
 from relserve.engines.local import cpu
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.model_files import NUMBER_BYTES, WEIGHTS, read_config, size_of_model
@@ -87,15 +87,15 @@ def _chosen(variables: dict[str, str], name: str) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-def template_of(tokenizer: Any) -> Template:
+def template_of(tokenizer: Any) -> ChatTemplate:
     """What a tokenizer's chat template does, by trying it."""
     encoder = PromptEncoder(tokenizer)
     if not encoder.has_template:
-        return Template(False, False, False)
+        return ChatTemplate(False, False, False)
     render: Callable[..., str] = tokenizer.apply_chat_template
     told = [{"role": "system", "content": "quartz"}, {"role": "user", "content": "basalt"}]
     try:
         takes_system = "quartz" in render(told, tokenize=False, add_generation_prompt=True)
     except Exception:  # templates refuse by errors of their own
         takes_system = False
-    return Template(True, takes_system, not encoder.why_it_cannot_think)
+    return ChatTemplate(True, takes_system, not encoder.why_it_cannot_think)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Template:
+class ChatTemplate:
     """What the chat template of a model does.
 
     Attributes:
@@ -48,7 +48,7 @@ class LocalModel:
     threads: int | None
     kv_gib: int | None
     users_own: list[str]
-    template: Template
+    template: ChatTemplate
     start_s: float
 
 
@@ -88,7 +88,7 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Probe:
+class CheckResult:
     """Something that was tried: whether it worked, and what came."""
 
     name: str
@@ -97,7 +97,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Sample:
+class FunctionSample:
     """One function, asked once: its answer, or why there is none."""
 
     function: str
@@ -121,10 +121,10 @@ class Page:
     kind: str
     local: LocalModel | None
     served: ServedModel | None
-    grammars: list[Probe]
-    logprobs: Probe
+    grammars: list[CheckResult]
+    logprobs: CheckResult
     speed: Speed
-    samples: list[Sample]
+    samples: list[FunctionSample]
     advice: list[str]
 
     def as_dict(self) -> dict[str, Any]:

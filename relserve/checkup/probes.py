@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.call.schema import shape_of
-from relserve.checkup.page import Probe, Speed
+from relserve.checkup.page import CheckResult, Speed
 from relserve.session.session import Session
 
 # Nothing in it leads to what the grammars allow: an answer that fits comes from the grammar.
@@ -25,7 +25,7 @@ MAX_PROMPTS = 64
 DECODE_ROWS, DECODE_TOKENS = 16, 32
 
 
-def try_grammars(session: Session) -> list[Probe]:
+def try_grammars(session: Session) -> list[CheckResult]:
     """A choice, a regular expression and a JSON schema, each with a prompt that says nothing of it."""
     shape = shape_of(json.dumps(FIELDS))
     tries: list[tuple[str, Grammar, Callable[[str], bool]]] = [
@@ -36,13 +36,13 @@ def try_grammars(session: Session) -> list[Probe]:
     return [_try(session, *each) for each in tries]
 
 
-def try_logprobs(session: Session) -> Probe:
+def try_logprobs(session: Session) -> CheckResult:
     """Whether the engine tells how probable its answers are, as min_confidence needs."""
     sampling = Sampling(max_tokens=8, grammar=Grammar(choices=CHOICES), with_confidence=True)
     reply = _ask(session, [PROMPT], sampling)[0]
     if reply.confidence is None:
-        return Probe("logprobs", False, reply.failure.message if reply.failure else "none were told")
-    return Probe("logprobs", True, f"{reply.text!r} with probability {reply.confidence:.3f}")
+        return CheckResult("logprobs", False, reply.failure.message if reply.failure else "none were told")
+    return CheckResult("logprobs", True, f"{reply.text!r} with probability {reply.confidence:.3f}")
 
 
 def measure_speed(session: Session, context: int | None) -> Speed:
@@ -74,11 +74,11 @@ def measure_speed(session: Session, context: int | None) -> Speed:
     return Speed(tokens / seconds if tokens else None, answered / decode_s if answered else None, DECODE_ROWS)
 
 
-def _try(session: Session, name: str, grammar: Grammar, fits: Callable[[str], bool]) -> Probe:
+def _try(session: Session, name: str, grammar: Grammar, fits: Callable[[str], bool]) -> CheckResult:
     reply = _ask(session, [PROMPT], Sampling(max_tokens=64, grammar=grammar))[0]
     if reply.text is None:
-        return Probe(name, False, reply.failure.message if reply.failure else "no answer")
-    return Probe(name, fits(reply.text), reply.text)
+        return CheckResult(name, False, reply.failure.message if reply.failure else "no answer")
+    return CheckResult(name, fits(reply.text), reply.text)
 
 
 def _has_fields(text: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import duckdb
 
 from relserve.api import Connection
-from relserve.checkup.page import Sample
+from relserve.checkup.page import FunctionSample
 from relserve.errors import RowError
 
 TEXT = (
@@ -29,7 +29,7 @@ CALLS = {
 }
 
 
-def ask_all(con: Connection) -> Iterator[Sample]:
+def ask_all(con: Connection) -> Iterator[FunctionSample]:
     """The sample of each function, one after the other.
 
     Raises:
@@ -40,7 +40,7 @@ def ask_all(con: Connection) -> Iterator[Sample]:
         yield _ask(con, function, f"SELECT {function}({rest}, on_error := 'raise') FROM kettles")
 
 
-def _ask(con: Connection, function: str, sql: str) -> Sample:
+def _ask(con: Connection, function: str, sql: str) -> FunctionSample:
     history, started = con.session.history, time.monotonic()
     num_known = len(history.errors())
     answer, problem = None, None
@@ -50,4 +50,4 @@ def _ask(con: Connection, function: str, sql: str) -> Sample:
     except (RowError, duckdb.Error) as error:
         recorded = history.errors()[num_known:]
         problem = recorded[0].failure.message if recorded else str(error).partition("\n")[0]
-    return Sample(function, sql, answer, problem, time.monotonic() - started)
+    return FunctionSample(function, sql, answer, problem, time.monotonic() - started)

@@ -28,30 +28,30 @@ FROM llm_queries()
 """
 
 
-class Query(NamedTuple):
+class DemoQuery(NamedTuple):
     """An example: what it shows, and its SQL."""
 
     title: str
     sql: str
 
 
-def prepare(con: Connection) -> list[Query]:
+def prepare(con: Connection) -> list[DemoQuery]:
     """Create the shipped tables as TEMP tables on a connection; gives the demo's queries."""
     for name in TABLES:
         con.raw.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {scan_of(name)}")
     return _shipped("demo.sql")
 
 
-def _shipped(file: str) -> list[Query]:
+def _shipped(file: str) -> list[DemoQuery]:
     return list(queries((files("relserve.examples") / file).read_text(encoding="utf-8")))
 
 
-def queries(text: str) -> Iterator[Query]:
+def queries(text: str) -> Iterator[DemoQuery]:
     """The statements of a .sql file in which each begins with a `-- title` line."""
     for part in re.split(r"(?m)^(?=-- )", text):
         title, _, sql = part.partition("\n")
         if sql.strip():
-            yield Query(title.removeprefix("-- ").strip(), sql.strip().removesuffix(";"))
+            yield DemoQuery(title.removeprefix("-- ").strip(), sql.strip().removesuffix(";"))
 
 
 def rows(con: Connection, query: str) -> pa.Table:

@@ -17,7 +17,7 @@ from relserve.cli.console import console
 from relserve.engines.loop import spawn
 from relserve.engines.registry import log_path_of, path_of, shared_engine
 from relserve.engines.shared.engine import SharedEngine
-from relserve.engines.shared.place import Place, holder, is_held, place_of, places
+from relserve.engines.shared.place import EnginePlace, holder, is_held, place_of, places
 from relserve.engines.shared.start import Line, connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
 from relserve.errors import EngineError
@@ -57,7 +57,7 @@ def stop(model: str | None, every: bool) -> None:
         print("stopped")
 
 
-def find_place(model: str) -> Place:
+def find_place(model: str) -> EnginePlace:
     """Where a model's shared engine is, or would be; a fleet's file need not be there for that."""
     return place_of(path_of(model), load().cache_dir)
 
@@ -103,7 +103,7 @@ def _await(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 
-async def _stop(place: Place) -> bool:
+async def _stop(place: EnginePlace) -> bool:
     """Tell the engine at a place to end; whether there was one. One that is coming up is waited for."""
     while is_held(place):
         line = await _reached(place, "stop")
@@ -114,7 +114,7 @@ async def _stop(place: Place) -> bool:
     return False
 
 
-async def _status(place: Place) -> dict[str, Any] | None:
+async def _status(place: EnginePlace) -> dict[str, Any] | None:
     """What an engine tells of itself; None where it does not, as it ends just now or hangs."""
     line = await _reached(place, "status")
     if line is None:
@@ -127,7 +127,7 @@ async def _status(place: Place) -> dict[str, Any] | None:
         line.close()
 
 
-async def _reached(place: Place, service: str) -> Line | None:
+async def _reached(place: EnginePlace, service: str) -> Line | None:
     """A line to the engine at a place; None where it does not listen, or does not answer, which is told."""
     try:
         return await connect(place, {"service": service})

@@ -205,10 +205,10 @@ def serve_command(
         from relserve.cli import serve
     except ModuleNotFoundError as error:
         raise UsageError(f"relserve serve needs {error.name}: pip install 'relserve[server]'") from error
-    from relserve.server.options import Options
+    from relserve.server.options import ServerOptions
 
     serve.run(
-        Options(
+        ServerOptions(
             database=file, host=host, port=port, users=users, tls_cert=tls_cert, tls_key=tls_key,
             read_only=read_only, allow_files=allow_files, max_connections=max_connections, model=model,
             examples=examples, cache=cache, statement_timeout_s=statement_timeout,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from relserve.checkup.page import LocalModel, Page, Probe, ServedModel, Speed
+from relserve.checkup.page import CheckResult, LocalModel, Page, ServedModel, Speed
 from relserve.checkup.run import check as find_out
 from relserve.cli.console import console
 
@@ -103,7 +103,7 @@ def _speed(speed: Speed) -> str:
     return f"prefill {rate(speed.prefill)}, {decode}{', on a busy machine' if speed.busy_cores else ''}"
 
 
-def _probe(probe: Probe) -> str:
+def _probe(probe: CheckResult) -> str:
     return f"{'yes' if probe.ok else 'no'}: {_short(probe.said)}"
 
 

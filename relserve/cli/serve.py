@@ -12,7 +12,7 @@ from relserve.machine.memory_limit import limit_memory
 from relserve.server.log_lines import OneLine
 from relserve.server.openai.gateway import Gateway
 from relserve.server.openai.start import gateway_of
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.page.app import app
 from relserve.server.page.serving import page_host, serving
 from relserve.server.places import places_of
@@ -22,7 +22,7 @@ from relserve.settings import prefer_shared
 SWITCH_S = 0.001  # between threads of the process: its clients are many, and each wants little
 
 
-def run(options: Options) -> None:
+def run(options: ServerOptions) -> None:
     """Serve until told to stop.
 
     Raises:
@@ -38,7 +38,7 @@ def run(options: Options) -> None:
     asyncio.run(_serve(options))
 
 
-async def _serve(options: Options) -> None:
+async def _serve(options: ServerOptions) -> None:
     places = places_of(options)
     server = Server(options)
     async with contextlib.AsyncExitStack() as stack:
@@ -69,7 +69,7 @@ async def _serve_openai(server: Server, most: int, stack: contextlib.AsyncExitSt
     return gateway
 
 
-def _url(options: Options, host: str, port: int) -> str:
+def _url(options: ServerOptions, host: str, port: int) -> str:
     return f"{'https' if options.tls_cert else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from relserve.call.relquery import Reply, Submission
-from relserve.call.turns import Turn
+from relserve.call.turns import ChatTurn
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 
@@ -62,7 +62,7 @@ class Encoder(Protocol):
     """A model's tokenizer behind its chat template."""
 
     def encode(
-        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[ChatTurn] = ()
     ) -> list[list[int]]:
         """Token ids of each prompt as the model gets it, which may think for so many tokens."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.lengths import Lengths, Means
+from relserve.gate.lengths import AnswerLengths, Means
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.machine.gate_status import UserStatus
@@ -39,7 +39,7 @@ class DeskStatus(NamedTuple):
     users: list[UserStatus]
 
 
-class Desk:
+class AdmissionQueue:
     """All that wait and run.
 
     Attributes:
@@ -48,7 +48,7 @@ class Desk:
     """
 
     def __init__(self, door: AdmissionController) -> None:
-        self.door, self.lengths, self._prompts = door, Lengths(), Means()
+        self.door, self.lengths, self._prompts = door, AnswerLengths(), Means()
         self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
         self._groups: dict[Key, Group] = {}
         self._fronts: Counter[Key] = Counter()

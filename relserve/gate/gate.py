@@ -56,7 +56,7 @@ class Gate:
     ) -> None:
         self.classes = SloClasses({}) if classes is None else classes
         self.meters: set[Callable[[], None]] = set()
-        self._desk = None if door is None else Desk(door)
+        self._desk = None if door is None else AdmissionQueue(door)
         self._clock, self._publish = clock, publish
         self._lock = threading.Lock()
         self._watch: threading.Thread | None = None

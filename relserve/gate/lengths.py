@@ -53,7 +53,7 @@ class Means:
             self._of.popitem(last=False)
 
 
-class Lengths(Means):
+class AnswerLengths(Means):
     """Tokens of answers, for requests that say only how many they may have."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from relserve.policies.admission.request import LONGEST_S
 LEAST_S = 0.001
 
 
-class Rows:
+class GatedRows:
     """For one event loop. `leave` has to be called at the end, come what may.
 
     Args:

@@ -14,16 +14,16 @@ from itertools import chain
 from relserve.linking.handles import Handles
 from relserve.linking.joins import routes
 from relserve.linking.literals import QuestionValue
-from relserve.linking.schema import NUMBERS, Column, Kind, Schema, Table
+from relserve.linking.schema import NUMBERS, Column, ColumnKind, Schema, Table
 
 _COMPARISON = 'cmp ::= "= " | "> " | "< " | ">= " | "<= " | "!= "'
 _LIMIT = 'limit ::= ( "limit " limv )?'
 _USES = {
-    Kind.INT: ("num",),
-    Kind.NUM: ("num",),
-    Kind.TEXT: ("str",),
-    Kind.DATE: ("date",),
-    Kind.BOOL: ("bool",),
+    ColumnKind.INT: ("num",),
+    ColumnKind.NUM: ("num",),
+    ColumnKind.TEXT: ("str",),
+    ColumnKind.DATE: ("date",),
+    ColumnKind.BOOL: ("bool",),
 }
 _TRUTH = 'truth ::= "= true " | "= false "'
 

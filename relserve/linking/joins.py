@@ -13,7 +13,7 @@ class JoinError(ValueError):
     """No reference joins the tables, or several do."""
 
 
-class Step(NamedTuple):
+class JoinStep(NamedTuple):
     """A table that refers to another: pairs of (own column, column of the other), by name."""
 
     holder: int
@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 
 @lru_cache(256)
-def steps(schema: Schema) -> tuple[Step, ...]:
+def steps(schema: Schema) -> tuple[JoinStep, ...]:
     """Every single way from a table to another. Columns that refer to the columns of one key are one way."""
     found: dict[tuple[int, int], list[tuple[str, str]]] = {}
     for (_, column), holder in zip(schema.columns, schema.table_of, strict=True):
@@ -35,21 +35,21 @@ def steps(schema: Schema) -> tuple[Step, ...]:
     return tuple(step for ends, pairs in found.items() for step in _ways(*ends, pairs))
 
 
-def _ways(holder: int, target: int, pairs: list[tuple[str, str]]) -> list[Step]:
+def _ways(holder: int, target: int, pairs: list[tuple[str, str]]) -> list[JoinStep]:
     """One step over a key of several columns, or a step a column (home team, away team)."""
     if len({own for _, own in pairs}) == len(pairs):
-        return [Step(holder, target, tuple(pairs))]
-    return [Step(holder, target, (pair,)) for pair in pairs]
+        return [JoinStep(holder, target, tuple(pairs))]
+    return [JoinStep(holder, target, (pair,)) for pair in pairs]
 
 
 @lru_cache(256)
-def routes(schema: Schema) -> dict[tuple[int, int], tuple[Step, ...]]:
+def routes(schema: Schema) -> dict[tuple[int, int], tuple[JoinStep, ...]]:
     """The steps that join each pair of tables, where there is exactly one shortest way of at most two.
 
     A pair stands as the answer language writes it: the table that refers first, and the earlier one first
     where a third table lies between.
     """
-    found: dict[tuple[int, int], tuple[Step, ...]] = {}
+    found: dict[tuple[int, int], tuple[JoinStep, ...]] = {}
     for pair in combinations(range(len(schema.tables)), 2):
         direct = [(step,) for step in steps(schema) if {step.holder, step.target} == set(pair)]
         ways = direct or _over_a_bridge(schema, *pair)
@@ -58,13 +58,13 @@ def routes(schema: Schema) -> dict[tuple[int, int], tuple[Step, ...]]:
     return found
 
 
-def _are_told_apart(schema: Schema, way: tuple[Step, ...]) -> bool:
+def _are_told_apart(schema: Schema, way: tuple[JoinStep, ...]) -> bool:
     """Whether the tables on a way have different names: columns are written after the table's own name."""
     ends = {end for step in way for end in (step.holder, step.target)}
     return len({schema.tables[end].name.casefold() for end in ends}) == len(ends)
 
 
-def _over_a_bridge(schema: Schema, left: int, right: int) -> list[tuple[Step, ...]]:
+def _over_a_bridge(schema: Schema, left: int, right: int) -> list[tuple[JoinStep, ...]]:
     return [
         (first, second)
         for first in steps(schema)
@@ -74,11 +74,11 @@ def _over_a_bridge(schema: Schema, left: int, right: int) -> list[tuple[Step, ..
     ]
 
 
-def _other(step: Step, table: int) -> int:
+def _other(step: JoinStep, table: int) -> int:
     return step.target if step.holder == table else step.holder
 
 
-def route(schema: Schema, left: int, right: int) -> tuple[Step, ...]:
+def route(schema: Schema, left: int, right: int) -> tuple[JoinStep, ...]:
     """The steps that join two tables, in whichever order they are named. Raises JoinError."""
     known = routes(schema)
     way = known.get((left, right)) or known.get((right, left))
@@ -103,7 +103,7 @@ def from_clause(schema: Schema, tables: tuple[int, ...]) -> str:
     return text
 
 
-def _condition(schema: Schema, step: Step) -> str:
+def _condition(schema: Schema, step: JoinStep) -> str:
     holder, target = schema.tables[step.holder].name, schema.tables[step.target].name
     return " AND ".join(
         f"{quoted(holder)}.{quoted(own)} = {quoted(target)}.{quoted(key)}" for own, key in step.columns

@@ -20,7 +20,7 @@ from relserve.linking.literals import QuestionValue, ValueKind, literal_at, quot
 from relserve.linking.names import Positions, SchemaNames, schema_names
 from relserve.linking.nations import NATIONS
 from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE, UNTIL
-from relserve.linking.pieces import Linked, Piece, settle
+from relserve.linking.pieces import Linked, QuestionPiece, settle
 from relserve.linking.schema import Schema
 from relserve.linking.values import ValueHit, ValueIndex
 from relserve.linking.words import folded, plural, root, spoken, stem, tokens
@@ -48,7 +48,7 @@ class _Reader:
     def __init__(self, schema: Schema, question: str, index: ValueIndex, today: date):
         self.names: SchemaNames = schema_names(schema)
         self.words = tokens(question)
-        self.pieces: list[Piece] = []
+        self.pieces: list[QuestionPiece] = []
         self.values: list[QuestionValue] = []
         self._low = [word.casefold() for word in self.words]
         self._stems = [stem(word) for word in self._low]
@@ -85,7 +85,9 @@ class _Reader:
     def _value(self, value: QuestionValue, marked: Positions = ()) -> None:
         places = (self._schema.place(hit.table, hit.column) for hit in value.hits)
         holders = tuple(dict.fromkeys(at for at in places if at is not None))
-        self.pieces.append(Piece(f"<{value.kind}>", len(self.values), partial=marked, holders=holders))
+        self.pieces.append(
+            QuestionPiece(f"<{value.kind}>", len(self.values), partial=marked, holders=holders)
+        )
         self.values.append(value)
 
     def _text(self, at: int, end: int, hits: tuple[ValueHit, ...] = ()) -> int:
@@ -193,14 +195,16 @@ class _Reader:
                 tables = tables or self._owners(stems[:1], columns)
                 sign = self._truth(at, columns) or sign
                 naming = self.names.parts.get("name", ()) if stems == ("name",) else ()
-                self.pieces.append(Piece(said, sign=sign, exact=columns, tables=tables, partial=naming))
+                self.pieces.append(
+                    QuestionPiece(said, sign=sign, exact=columns, tables=tables, partial=naming)
+                )
                 return count
             described = self.names.described(words) if words in MEANINGS and self._may_ask(at) else ()
             if words[-1] == "than" and self.names.described(words[:-1]):
                 continue  # "longer than" speaks of lengths: "longer" is marked alone
             if described or sign:
                 parts = self.names.parts.get(stems[0], ()) if count == 1 and words[0] not in STOP else ()
-                self.pieces.append(Piece(said, sign=sign, partial=parts, described=described))
+                self.pieces.append(QuestionPiece(said, sign=sign, partial=parts, described=described))
                 return count
         return 0
 
@@ -270,7 +274,7 @@ class _Reader:
             tables, marked = names.table_synonyms.get(short, ()), names.synonyms.get(short, ())
         if not marked and not tables and low not in NEVER_NAMES and low.isalpha():
             marked = names.roots.get(root(short), ())
-        self.pieces.append(Piece(spoken(low), sign=sign, partial=marked, tables=tables))
+        self.pieces.append(QuestionPiece(spoken(low), sign=sign, partial=marked, tables=tables))
         self._expects_text = self._continues_text(at)
 
     def _denied(self, low: str) -> tuple[Positions, str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from relserve.linking.adjectives import ANY_DATE, MEANINGS, Meaning
 from relserve.linking.lexicon import ABBREVIATIONS, NEVER_NAMES, STOP, SYNONYMS
 from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE, UNTIL
-from relserve.linking.schema import Column, Kind, Schema
+from relserve.linking.schema import Column, ColumnKind, Schema
 from relserve.linking.words import folded, identifier_words, root, stem
 
 Positions = tuple[int, ...]
@@ -20,7 +20,7 @@ _UNITS = {"min": "minute", "mins": "minute", "sec": "second", "hrs": "hour", "kg
 _LONGEST_COMMENT = 4  # words of a comment that is another name
 
 
-class Described(NamedTuple):
+class AdjectiveColumns(NamedTuple):
     """Columns that an adjective speaks of, and the word of the answer that it comes to for them."""
 
     columns: Positions
@@ -40,7 +40,9 @@ class SchemaNames:
         self.words: set[str] = set()
         self._columns = [column for _, column in schema.columns]
         self._words = [frozenset(_stems(column.name)) for column in self._columns]
-        self.bools = frozenset(at for at, column in enumerate(self._columns) if column.kind is Kind.BOOL)
+        self.bools = frozenset(
+            at for at, column in enumerate(self._columns) if column.kind is ColumnKind.BOOL
+        )
         self.naming = tuple(_naming(schema))
         self.years = tuple(at for at, column in enumerate(self._columns) if self._is_year(at, column))
         for at, table in enumerate(schema.tables):
@@ -50,10 +52,10 @@ class SchemaNames:
         for at in self.naming:
             _add(self.parts, "name", at)
         self._longest = _longest([*self.tables, *self.columns])
-        self._described: dict[tuple[str, ...], tuple[Described, ...]] = {}
+        self._described: dict[tuple[str, ...], tuple[AdjectiveColumns, ...]] = {}
 
     def _is_year(self, at: int, column: Column) -> bool:
-        return column.kind is Kind.DATE or (column.kind is Kind.INT and "year" in self._words[at])
+        return column.kind is ColumnKind.DATE or (column.kind is ColumnKind.INT and "year" in self._words[at])
 
     def _add_table(self, at: int, stems: tuple[str, ...]) -> None:
         _add(self.tables, stems, at)
@@ -87,11 +89,13 @@ class SchemaNames:
         """Columns whose name these words are."""
         return () if len(words) == 1 and words[0] in NEVER_NAMES else self.columns.get(stems, ())
 
-    def described(self, words: tuple[str, ...]) -> tuple[Described, ...]:
+    def described(self, words: tuple[str, ...]) -> tuple[AdjectiveColumns, ...]:
         """What an adjective may speak of: "expensive" of prices; the likeliest meaning comes first."""
         known = self._described.get(words)
         if known is None:
-            meant = (Described(self._with(meaning), meaning.sign) for meaning in MEANINGS.get(words, ()))
+            meant = (
+                AdjectiveColumns(self._with(meaning), meaning.sign) for meaning in MEANINGS.get(words, ())
+            )
             known = self._described[words] = tuple(described for described in meant if described.columns)
         return known
 
@@ -99,10 +103,10 @@ class SchemaNames:
         return tuple(at for at, column in enumerate(self._columns) if self._is_meant(at, column, meaning))
 
     def _is_meant(self, at: int, column: Column, meaning: Meaning) -> bool:
-        if column.kind is Kind.DATE and ANY_DATE in meaning.columns:
+        if column.kind is ColumnKind.DATE and ANY_DATE in meaning.columns:
             return True
-        of_kind = column.kind in (Kind.INT, Kind.NUM, Kind.DATE) or (
-            meaning.of_texts and column.kind is Kind.TEXT
+        of_kind = column.kind in (ColumnKind.INT, ColumnKind.NUM, ColumnKind.DATE) or (
+            meaning.of_texts and column.kind is ColumnKind.TEXT
         )
         return of_kind and column.references is None and not meaning.columns.isdisjoint(self._words[at])
 
@@ -112,7 +116,7 @@ def _naming(schema: Schema) -> Iterator[int]:
     found: set[int] = set()
     for at, ((_, column), table) in enumerate(zip(schema.columns, schema.table_of, strict=True)):
         named = identifier_words(column.name)[-1].endswith(_NAMING)
-        if named and column.kind is Kind.TEXT and table not in found:
+        if named and column.kind is ColumnKind.TEXT and table not in found:
             found.add(table)
             yield at
 
@@ -131,7 +135,7 @@ def _forms(column: Column, stems: tuple[str, ...], of_table: tuple[str, ...]) ->
     yield stems
     yield ("".join(stems),)
     yield tuple(word for word in stems if word not in of_table)
-    if column.kind is Kind.BOOL and stems[0] in _BOOL_PREFIXES:
+    if column.kind is ColumnKind.BOOL and stems[0] in _BOOL_PREFIXES:
         yield stems[1:]
     if len(stems) == 1:
         yield (ABBREVIATIONS.get(stems[0], stems[0]),)

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from relserve.linking.joins import steps
 from relserve.linking.literals import QuestionValue
-from relserve.linking.names import Described, Positions
+from relserve.linking.names import AdjectiveColumns, Positions
 from relserve.linking.schema import Schema
 
 _NEAR = 5  # pieces from "name" to "brewery" in "name of the oldest known brewery"
 
 
-class Piece(NamedTuple):
+class QuestionPiece(NamedTuple):
     """Some words of a question, or a value of it, with positions of what they may mean.
 
     `sign` is the word of the answer that they come to; `described` are the meanings of an adjective.
@@ -25,13 +25,13 @@ class Piece(NamedTuple):
     tables: Positions = ()
     partial: Positions = ()
     holders: Positions = ()
-    described: tuple[Described, ...] = ()
+    described: tuple[AdjectiveColumns, ...] = ()
 
 
 class Linked(NamedTuple):
     """A question, read."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[QuestionPiece, ...]
     values: tuple[QuestionValue, ...]
 
     def named(self, schema: Schema) -> frozenset[int]:
@@ -46,7 +46,7 @@ class Linked(NamedTuple):
         return frozenset((*tables, *(schema.table_of[at] for at in columns)))
 
 
-def settle(schema: Schema, pieces: list[Piece]) -> tuple[Piece, ...]:
+def settle(schema: Schema, pieces: list[QuestionPiece]) -> tuple[QuestionPiece, ...]:
     """Choose between columns of several tables: of the table named near, else one named, else a neighbour."""
     named = {at for piece in pieces for at in piece.tables}
     held = {schema.table_of[at] for piece in pieces for at in piece.holders if len(piece.holders) == 1}
@@ -69,7 +69,7 @@ def _holding(schema: Schema, holders: Positions, spoken_of: set[int], named: set
     return kept or tuple(at for at in holders if schema.table_of[at] in named) or holders
 
 
-def _following(pieces: list[Piece], at: int) -> set[int]:
+def _following(pieces: list[QuestionPiece], at: int) -> set[int]:
     """The table named after "of" (name of the brewery), or just before (the brewery's name)."""
     if at and pieces[at - 1].tables:
         return set(pieces[at - 1].tables)
@@ -82,7 +82,7 @@ def _following(pieces: list[Piece], at: int) -> set[int]:
     return set()
 
 
-def _settled(schema: Schema, piece: Piece, wishes: list[set[int]]) -> Piece:
+def _settled(schema: Schema, piece: QuestionPiece, wishes: list[set[int]]) -> QuestionPiece:
     described = {at for meaning in piece.described for at in meaning.columns}
     kept = _chosen(schema, described.union(piece.exact, piece.partial), wishes)
     partial = [at for at in piece.partial if at in kept and at not in piece.exact]

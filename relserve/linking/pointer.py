@@ -12,9 +12,9 @@ from relserve.linking.grammar import grammar_text
 from relserve.linking.handles import MAX_COLUMNS, MAX_TABLES, MAX_VALUES, Handles, TooLargeError, assign
 from relserve.linking.linker import link
 from relserve.linking.literals import QuestionValue, ValueKind
-from relserve.linking.pieces import Linked, Piece
+from relserve.linking.pieces import Linked, QuestionPiece
 from relserve.linking.prompt_text import question_text, schema_text
-from relserve.linking.schema import Kind, Schema
+from relserve.linking.schema import ColumnKind, Schema
 from relserve.linking.sql import AnswerWriter, PointerError
 from relserve.linking.values import ValueIndex
 
@@ -30,7 +30,7 @@ HANDLES = tuple(
 _RANKS = frozenset("second third fourth fifth sixth seventh eighth ninth tenth 2nd 3rd 4th 5th".split())
 MARKS = (
     *(f"<{kind}>" for kind in ValueKind),
-    *(kind.value for kind in Kind),
+    *(kind.value for kind in ColumnKind),
     *"+s @ = ~ # => > ? : ; , * ! asc 's".split(),
 )
 
@@ -85,7 +85,7 @@ def linked_question(schema: Schema, question: str, values: ValueIndex, today: da
     return linked
 
 
-def _is_rank(pair: tuple[Piece, Piece]) -> bool:
+def _is_rank(pair: tuple[QuestionPiece, QuestionPiece]) -> bool:
     """Whether two pieces are "second longest": no answer has a word for it."""
     return pair[0].words in _RANKS and pair[1].sign in ("max", "min")
 

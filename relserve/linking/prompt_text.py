@@ -8,7 +8,7 @@ from random import Random
 
 from relserve.linking.handles import Handles
 from relserve.linking.names import Positions, schema_names
-from relserve.linking.pieces import Linked, Piece
+from relserve.linking.pieces import Linked, QuestionPiece
 from relserve.linking.schema import Column, Schema
 from relserve.linking.words import identifier_words, spoken
 
@@ -49,7 +49,7 @@ def question_text(linked: Linked, handles: Handles, shuffle: Random | None = Non
     )
 
 
-def _marked(piece: Piece, handles: Handles, dropped: bool) -> str:
+def _marked(piece: QuestionPiece, handles: Handles, dropped: bool) -> str:
     if piece.value is not None:
         text = f"{piece.words} v{piece.value}"
     elif dropped:

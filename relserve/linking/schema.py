@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What a column holds, as far as comparisons go. Timestamps are dates."""
 
     TEXT = "text"
@@ -18,7 +18,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-NUMBERS = (Kind.INT, Kind.NUM)
+NUMBERS = (ColumnKind.INT, ColumnKind.NUM)
 
 
 def quoted(name: str) -> str:
@@ -39,7 +39,7 @@ class Column:
     """`values` are examples, or all distinct values, of a text column, as far as they were read."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     sql_type: str
     comment: str | None = None
     references: Reference | None = None

@@ -19,7 +19,7 @@ from relserve.linking.dates import Period
 from relserve.linking.handles import Handles
 from relserve.linking.joins import JoinError, from_clause
 from relserve.linking.literals import QuestionValue
-from relserve.linking.schema import NUMBERS, Column, Kind, Schema, Table, quoted
+from relserve.linking.schema import NUMBERS, Column, ColumnKind, Schema, Table, quoted
 
 _COMPARISONS = ("=", "!=", ">", "<", ">=", "<=")
 _AGGREGATES = ("avg", "sum", "min", "max")
@@ -33,7 +33,7 @@ class _Operand(NamedTuple):
     """What a condition compares: SQL, its kind, and the column where it is one."""
 
     sql: str
-    kind: Kind
+    kind: ColumnKind
     column: tuple[Table, Column] | None = None
     is_aggregate: bool = False
 
@@ -118,16 +118,16 @@ class AnswerWriter:
 
     def _operand(self) -> _Operand:
         if self._accept("count", "(", "*", ")"):
-            return _Operand("count(*)", Kind.INT, is_aggregate=True)
+            return _Operand("count(*)", ColumnKind.INT, is_aggregate=True)
         if self._accept("count", "(", "distinct"):
             column = self._column()
             self._expect(")")
-            return _Operand(f"count(DISTINCT {column.sql})", Kind.INT, is_aggregate=True)
+            return _Operand(f"count(DISTINCT {column.sql})", ColumnKind.INT, is_aggregate=True)
         for name in (*_AGGREGATES, "year"):
             if self._accept(name, "("):
                 column = self._column()
                 self._expect(")")
-                kind = column.kind if name in ("min", "max") else Kind.NUM
+                kind = column.kind if name in ("min", "max") else ColumnKind.NUM
                 return _Operand(f"{name}({column.sql})", kind, is_aggregate=name != "year")
         return self._column()
 
@@ -241,7 +241,7 @@ class AnswerWriter:
         sign = self._next()
         if sign not in _COMPARISONS:
             raise PointerError(f'"{sign}" is no comparison')
-        if left.kind is Kind.BOOL:
+        if left.kind is ColumnKind.BOOL:
             return f"{left.sql} {sign} {self._truth()}"
         return _compared(left, sign, self._value())
 
@@ -256,9 +256,9 @@ def _compared(left: _Operand, sign: str, value: QuestionValue) -> str:
     sql_sign = "<>" if sign == "!=" else sign
     if left.kind in NUMBERS:
         return f"{left.sql} {sql_sign} {_number(value)}"
-    if left.kind is Kind.DATE:
+    if left.kind is ColumnKind.DATE:
         return _on_days(left, sign, *_days(value))
-    if left.column is None or left.kind is not Kind.TEXT or sign not in ("=", "!="):
+    if left.column is None or left.kind is not ColumnKind.TEXT or sign not in ("=", "!="):
         raise PointerError(f'{left.sql} cannot be compared by "{sign}" with "{value.text}"')
     table, column = left.column
     known = value.spellings(table.name, column.name)
@@ -272,7 +272,7 @@ def _compared(left: _Operand, sign: str, value: QuestionValue) -> str:
 def _between(left: _Operand, low: QuestionValue, high: QuestionValue) -> str:
     if left.kind in NUMBERS:
         return f"{left.sql} BETWEEN {_number(low)} AND {_number(high)}"
-    if left.kind is Kind.DATE:
+    if left.kind is ColumnKind.DATE:
         return f"{_as_date(left)} BETWEEN {_day(_days(low)[0])} AND {_day(_days(high)[1])}"
     raise PointerError(f"{left.sql} has no range")
 

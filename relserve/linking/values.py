@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from relserve.linking.schema import Kind, Schema
+from relserve.linking.schema import ColumnKind, Schema
 from relserve.linking.words import folded
 
 _MOST_WORDS = 8
@@ -32,7 +32,7 @@ class SchemaValues:
     def __init__(self, schema: Schema):
         self._hits: dict[tuple[str, ...], list[ValueHit]] = {}
         for table, column in schema.columns:
-            for value in column.values if column.kind is Kind.TEXT else ():
+            for value in column.values if column.kind is ColumnKind.TEXT else ():
                 words = folded(value)
                 if 0 < len(words) <= _MOST_WORDS:
                     self._hits.setdefault(words, []).append(ValueHit(table.name, column.name, value))

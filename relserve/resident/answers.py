@@ -17,10 +17,10 @@ from relserve.engines.local.log import one_line
 from relserve.engines.loop import engine_loop
 from relserve.engines.protocol import Engine, Startable
 from relserve.engines.shared.wire import (
-    Ended,
+    EngineNotice,
     Replied,
-    Said,
     Stands,
+    SubmissionEnded,
     put_object,
     read_json,
     read_submission,
@@ -33,7 +33,7 @@ from relserve.resident.milestones import Milestones
 SAID_BY_CLIENTS = "starting engine for"  # how LocalEngine begins; who started the process has said so
 
 
-class Answers:
+class SubmissionService:
     """Answers submissions.
 
     Attributes:
@@ -74,7 +74,7 @@ class Answers:
             if self.start_error is not None:
                 await self._end(writer, self.start_error)
             else:
-                await write_object(writer, Ended())
+                await write_object(writer, SubmissionEnded())
 
     async def serve(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -120,7 +120,7 @@ class Answers:
                 if not self._stopping:
                     await self._end(writer, error)
                 return
-            await write_object(writer, Ended())
+            await write_object(writer, SubmissionEnded())
 
     def _stands(self, writer: asyncio.StreamWriter, standing: Standing) -> None:
         """Tell a client, from any thread."""
@@ -131,13 +131,13 @@ class Answers:
             traceback.print_exception(error)
             error = EngineError(f"the shared engine failed ({one_line(error)}); its log tells more")
         with contextlib.suppress(OSError):
-            await write_object(writer, Ended(type(error).__name__, str(error)))
+            await write_object(writer, SubmissionEnded(type(error).__name__, str(error)))
 
     def _saying(self, writer: asyncio.StreamWriter) -> contextlib.AbstractContextManager[None]:
         """While inside, the client hears what the engine announces."""
 
         def tell(text: str) -> None:
             if not text.startswith(SAID_BY_CLIENTS):
-                put_object(writer, Said(text))
+                put_object(writer, EngineNotice(text))
 
         return self._listeners.listening(tell)

@@ -20,7 +20,7 @@ from relserve.call.options import FUNCTIONS
 from relserve.call.values import texts_of, values_of
 from relserve.errors import Cancelled, EngineError, OptionError, UsageError
 from relserve.resident.columns import column_bytes
-from relserve.resident.request import Request
+from relserve.resident.request import ResidentRequest
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, History
 from relserve.session.notices import habits, summary
@@ -33,7 +33,7 @@ MAX_STATEMENTS = 2  # of a connection whose answers are kept: a host may read th
 class _Asking(threading.local):
     """The request that a thread answers; the teller of a statement serves all of its threads."""
 
-    request: Request | None = None
+    request: ResidentRequest | None = None
 
 
 class _Teller:
@@ -66,7 +66,7 @@ class _Teller:
             self.asking.request.notice(text)
 
 
-class Caller:
+class ExtensionConnection:
     """One DuckDB connection; several sockets, a thread each, may ask for it at once.
 
     Args:
@@ -75,21 +75,21 @@ class Caller:
             aggregate its connection; None: this is the one.
     """
 
-    def __init__(self, session: Session, aggregates: Caller | None) -> None:
+    def __init__(self, session: Session, aggregates: ExtensionConnection | None) -> None:
         history, self._teller, self._aggregates = History(), _Teller(), aggregates
         judge = ForeignTables(self._teller.say, history) if session.foreign_tables is not None else None
         self._session = replace(session, history=history, foreign_tables=judge)
         self._runs: OrderedDict[int, StatementRun] = OrderedDict()
         self._lock = threading.Lock()
 
-    def answer(self, request: Request) -> tuple[str, bytes]:
+    def answer(self, request: ResidentRequest) -> tuple[str, bytes]:
         """The kind and the body of what goes back; blocks until all rows are answered.
 
         Raises:
             RelserveError: what the client is to be told instead.
         """
         request.read()
-        asks: dict[str, Callable[[Request], tuple[str, bytes]]] = {
+        asks: dict[str, Callable[[ResidentRequest], tuple[str, bytes]]] = {
             "rows": self._rows, "texts": self._texts, "table": self._table
         }  # fmt: skip
         ask = asks.get(str(request.asked.get("ask")))
@@ -105,7 +105,7 @@ class Caller:
                 run.close()
             self._runs.clear()
 
-    def _rows(self, request: Request) -> tuple[str, bytes]:
+    def _rows(self, request: ResidentRequest) -> tuple[str, bytes]:
         num_rows = int(request.asked["rows"])
         chunk = _read_rows(request, num_rows)
         if chunk is None:
@@ -126,11 +126,11 @@ class Caller:
         run.warn()
         return "A", column_bytes(values)
 
-    def _texts(self, request: Request) -> tuple[str, bytes]:
+    def _texts(self, request: ResidentRequest) -> tuple[str, bytes]:
         column = request.columns().column(int(request.asked["rows"]))
         return "A", column_bytes(texts_of(column))
 
-    def _table(self, request: Request) -> tuple[str, bytes]:
+    def _table(self, request: ResidentRequest) -> tuple[str, bytes]:
         name = request.asked.get("name")
         callers = [self, *([self._aggregates] if self._aggregates else [])]
         histories = [caller._session.history for caller in callers]
@@ -163,7 +163,7 @@ class Caller:
                 del self._runs[number]
 
 
-def _read_rows(request: Request, num_rows: int) -> Chunk | None:
+def _read_rows(request: ResidentRequest, num_rows: int) -> Chunk | None:
     """The chunk that a request asks about; None: its template is NULL.
 
     Raises:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from relserve.resident.caller import Caller
+from relserve.resident.caller import ExtensionConnection
 from relserve.session.session import Session
 
 MAX_GONE = 64  # connections without a socket that are remembered
@@ -20,13 +20,13 @@ class Callers:
     """
 
     def __init__(self) -> None:
-        self._callers: dict[tuple[int, str], Caller] = {}
-        self._gone: OrderedDict[tuple[int, str], Caller] = OrderedDict()
-        self._num_sockets: dict[Caller, int] = {}
+        self._callers: dict[tuple[int, str], ExtensionConnection] = {}
+        self._gone: OrderedDict[tuple[int, str], ExtensionConnection] = OrderedDict()
+        self._num_sockets: dict[ExtensionConnection, int] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def joined(self, session: Session, name: str, instance: str) -> Iterator[Caller]:
+    def joined(self, session: Session, name: str, instance: str) -> Iterator[ExtensionConnection]:
         """While inside, a socket of the connection of this name is open."""
         own = self._join(session, name, None if name == instance else self._join(session, instance, None))
         try:
@@ -36,10 +36,16 @@ class Callers:
             if name != instance:
                 self._leave(session, instance)
 
-    def _join(self, session: Session, name: str, aggregates: Caller | None) -> Caller:
+    def _join(
+        self, session: Session, name: str, aggregates: ExtensionConnection | None
+    ) -> ExtensionConnection:
         with self._lock:
             key = id(session), name
-            caller = self._callers.get(key) or self._gone.pop(key, None) or Caller(session, aggregates)
+            caller = (
+                self._callers.get(key)
+                or self._gone.pop(key, None)
+                or ExtensionConnection(session, aggregates)
+            )
             self._callers[key] = caller
             self._num_sockets[caller] = self._num_sockets.get(caller, 0) + 1
             return caller

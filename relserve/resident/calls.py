@@ -16,9 +16,9 @@ from typing import Any
 
 from relserve.engines.shared.wire import read_message
 from relserve.errors import EngineError, RelserveError
-from relserve.resident.caller import Caller
+from relserve.resident.caller import ExtensionConnection
 from relserve.resident.callers import Callers
-from relserve.resident.request import Request
+from relserve.resident.request import ResidentRequest
 from relserve.session.session import Session
 
 _callers = Callers()  # of this process
@@ -49,7 +49,7 @@ class _Socket:
 
     def __init__(
         self,
-        caller: Caller,
+        caller: ExtensionConnection,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         shows_progress: bool,
@@ -75,7 +75,7 @@ class _Socket:
             self._thread.shutdown(wait=False)
 
     async def _serve_one(self, message: bytes, coming: asyncio.Future[bytes | None]) -> None:
-        request = Request(message, self._tell, self._shows_progress)
+        request = ResidentRequest(message, self._tell, self._shows_progress)
         answering = self._loop.run_in_executor(self._thread, self._answer, request)
         try:
             either: set[asyncio.Future[Any]] = {answering, coming}
@@ -89,7 +89,7 @@ class _Socket:
         self._write(kind, body)
         await self._writer.drain()
 
-    def _answer(self, request: Request) -> tuple[str, bytes]:
+    def _answer(self, request: ResidentRequest) -> tuple[str, bytes]:
         """The answer's kind and body; runs in the thread."""
         try:
             return self._caller.answer(request)

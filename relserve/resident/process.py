@@ -25,12 +25,12 @@ from relserve.engines.loop import engine_loop, spawn
 from relserve.engines.protocol import Engine, ServesOpenAI
 from relserve.engines.registry import own_engine
 from relserve.engines.shared.greeting import PROTOCOL, Resident, refusal
-from relserve.engines.shared.place import Place, is_still, sign
+from relserve.engines.shared.place import EnginePlace, is_still, sign
 from relserve.engines.shared.wire import is_own, read_json, write_json
 from relserve.errors import EngineError, RelserveError
 from relserve.machine import traces
 from relserve.resident import fork
-from relserve.resident.answers import Answers
+from relserve.resident.answers import SubmissionService
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
 from relserve.resident.variables import forks
@@ -67,7 +67,7 @@ def serve(task: Mapping[str, Any], lock: int) -> None:
     lose_what_does_not_fit()
     sign(lock)
     socket = Path(task["socket"])
-    process = Process(resident, Place(socket.parent, socket.stem), lock, Milestones(task["asked"]))
+    process = Process(resident, EnginePlace(socket.parent, socket.stem), lock, Milestones(task["asked"]))
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: process.stop())
@@ -87,11 +87,11 @@ def serve(task: Mapping[str, Any], lock: int) -> None:
 class Process:
     """One resident engine; runs on the engine loop."""
 
-    def __init__(self, resident: Resident, place: Place, lock: int, milestones: Milestones) -> None:
+    def __init__(self, resident: Resident, place: EnginePlace, lock: int, milestones: Milestones) -> None:
         self.resident, self._place, self._lock, self._milestones = resident, place, lock, milestones
         self._listeners = Listeners()
         self.engine = _engine_of(resident, self._listeners.say)
-        self._answers = Answers(self.engine, self._listeners, milestones)
+        self._answers = SubmissionService(self.engine, self._listeners, milestones)
         self._services: dict[str, Handler] = {
             "engine": self._answers.serve, "start": self._answers.start,
             "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,

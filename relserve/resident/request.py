@@ -20,7 +20,7 @@ from relserve.session.progress import DELAY_S, Progress, words
 SHOW_EVERY_S = 0.2  # between two looks at how far a relQuery is
 
 
-class Request:
+class ResidentRequest:
     """One message, and the way back to its socket.
 
     Attributes:

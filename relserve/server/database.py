@@ -20,7 +20,7 @@ from relserve.server.catalog import Catalog, Signal, attach_catalog
 from relserve.server.catalog.activity import Prepared
 from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.users.lockdown import open_locked
 from relserve.server.users.metered import metered_finder
 from relserve.server.users.quota import Quota
@@ -33,7 +33,7 @@ from relserve.settings import load
 MEMORY = ":memory:"
 
 
-class Database:
+class ServerDatabase:
     """Opened under the server's lock, with PostgreSQL's catalog beside it.
 
     Args:
@@ -44,7 +44,7 @@ class Database:
     """
 
     def __init__(
-        self, options: Options, activity: Callable[[], pa.Table], signal: Signal, prepared: Prepared,
+        self, options: ServerOptions, activity: Callable[[], pa.Table], signal: Signal, prepared: Prepared,
         quota: Quota, salts: Salts, engine: Engine | None = None,
     ) -> None:  # fmt: skip
         self._options, self._quota, self._salts, self._engine = options, quota, salts, engine
@@ -104,7 +104,7 @@ class Database:
         )
 
 
-def _opened(options: Options) -> duckdb.DuckDBPyConnection:
+def _opened(options: ServerOptions) -> duckdb.DuckDBPyConnection:
     """The database.
 
     Raises:

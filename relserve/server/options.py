@@ -9,7 +9,7 @@ PORT = 5433  # PostgreSQL's own is 5432, and may be taken
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """See `relserve serve --help`.
 
     Attributes:

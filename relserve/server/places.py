@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from relserve.errors import UsageError
 from relserve.machine.open_files import allow_open_files
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 
 MAX_WAITING = 200  # clients of SQL that have not said who they are
 MOST, LEAST = 1000, 16  # sockets of a port of HTTP
@@ -27,7 +27,7 @@ class Places(NamedTuple):
     openai: int
 
 
-def places_of(options: Options, allow: Callable[[int], int] = allow_open_files) -> Places:
+def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_files) -> Places:
     """How many sockets the ports of HTTP may have.
 
     Args:
@@ -50,7 +50,7 @@ def places_of(options: Options, allow: Callable[[int], int] = allow_open_files) 
     return Places(most, most)
 
 
-def files_kept(options: Options) -> int:
+def files_kept(options: ServerOptions) -> int:
     """How many open files no socket of HTTP may have."""
     num_ports = 3 - (options.http_port, options.openai_port).count(None)
     return options.max_connections + MAX_WAITING + OTHERS + num_ports * _BURST

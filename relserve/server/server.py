@@ -27,18 +27,18 @@ from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel
 from relserve.server.client.notices import WireClient
 from relserve.server.client.startup import Arrived, Startup
-from relserve.server.client.state import ClientState, Ended
-from relserve.server.client.worker import Worker
-from relserve.server.database import Database
+from relserve.server.client.state import ClientState, EndedStatement
+from relserve.server.client.worker import ClientWorker
+from relserve.server.database import ServerDatabase
 from relserve.server.histories import ClientHistory, Histories
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.page.counters import Counters
-from relserve.server.page.facts import ClientFacts
+from relserve.server.page.facts import ConnectedClient
 from relserve.server.places import BATCH, MAX_WAITING, lengthen_queue
 from relserve.server.rights.store import RightsStore, rights_path
 from relserve.server.tls import tls_context
 from relserve.server.users.exposure import check_exposed
-from relserve.server.users.log import Entry, StatementLog
+from relserve.server.users.log import LogEntry, StatementLog
 from relserve.server.users.quota import Quota
 from relserve.server.users.salts import Salts
 from relserve.server.users.tries import Tries
@@ -71,7 +71,7 @@ class Server:
         UsageError: the options do not go together, or a file is not to be had.
     """
 
-    def __init__(self, options: Options, engine: Engine | None = None) -> None:
+    def __init__(self, options: ServerOptions, engine: Engine | None = None) -> None:
         check_exposed(options.host, options.tls_cert is not None, options.users is not None)
         self.options, self.counters, self.port = options, Counters(), options.port
         self.users = Users.load(options.users) if options.users else None
@@ -86,12 +86,12 @@ class Server:
         self._log = _log_of(options)
         self._histories = Histories()
         self._clients: dict[int, ClientState] = {}
-        self._workers: set[Worker] = set()
+        self._workers: set[ClientWorker] = set()
         self._waiting: dict[Channel, None] = {}  # who have not said who they are, as they came
         self._pids = itertools.count(1)
         self._lock = threading.Lock()
         self._is_ending = False
-        self._database = Database(
+        self._database = ServerDatabase(
             options, self._activity, self._signal, self._prepared, self.quota, self.salts, engine
         )
 
@@ -143,10 +143,10 @@ class Server:
 
     # What the page shows.
 
-    def clients(self) -> list[ClientFacts]:
+    def clients(self) -> list[ConnectedClient]:
         """See `ServerFacts`."""
         return [
-            ClientFacts(
+            ConnectedClient(
                 each.pid, each.user.name, each.variables.find("application_name") or "", each.channel.peer[0],
                 each.status, each.state_change, each.text or None,
             )
@@ -201,7 +201,7 @@ class Server:
         self._database.check_name(arrived.parameters.get("database", ""), arrived.user)
         self._waiting.pop(channel, None)
         channel.hand_over()
-        worker = Worker(self, channel, arrived, next(self._pids))
+        worker = ClientWorker(self, channel, arrived, next(self._pids))
         self._workers.add(worker)
         worker.start()
 
@@ -242,7 +242,7 @@ class Server:
         with self._lock:
             self._clients[state.pid] = state
 
-    def leaves(self, worker: Worker) -> None:
+    def leaves(self, worker: ClientWorker) -> None:
         """A client is gone, and so is its thread soon."""
         with self._lock:
             state = self._clients.pop(worker.pid, None)
@@ -264,13 +264,13 @@ class Server:
         """PostgreSQL's catalog beside the database."""
         return self._database.catalog
 
-    def ended(self, state: ClientState, ended: Ended) -> None:
+    def ended(self, state: ClientState, ended: EndedStatement) -> None:
         """A statement has ended."""
         self.counters.statement_ended(ended.seconds, ended.num_rows, ended.sqlstate)
         tokens = state.history.num_tokens()
         if self._log is not None:
             self._log.write(
-                Entry(
+                LogEntry(
                     time.time() - ended.seconds, state.user.name, state.channel.peer[0], state.pid,
                     ended.seconds, ended.num_rows, tokens, ended.sqlstate, ended.text,
                 )
@@ -326,7 +326,7 @@ class Server:
         self.close()
 
 
-def _log_of(options: Options) -> StatementLog | None:
+def _log_of(options: ServerOptions) -> StatementLog | None:
     """Where statements are logged.
 
     Raises:

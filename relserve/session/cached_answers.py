@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from relserve.cache.cache import AnswerCache
-from relserve.cache.store import Entry, Found
+from relserve.cache.store import CacheEntry, KeptReply
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.engines.loop import spawn
@@ -99,10 +99,10 @@ class CachedAnswers:
         """Keep replies that were good, each with its prompt's position; to be confirmed before."""
         if self._cache is not None and self._confirmed and self._fingerprint is not None:
             model = (self._fingerprint, self._engine.model)
-            made = [Entry(self._keys[i], *model, r.text or "", *_tokens(r.usage)) for i, r in replies]
+            made = [CacheEntry(self._keys[i], *model, r.text or "", *_tokens(r.usage)) for i, r in replies]
             self._cache.keep(made)
 
-    def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, Found] | None:
+    def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, KeptReply] | None:
         """What the cache has of the prompts, by key; None where no answers are kept."""
         if self._cache is None:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from relserve.call.answer_types import Answer, AnswerType, Choice, Number, Text, YesNo
+from relserve.call.answer_types import Answer, AnswerType, ChoiceAnswer, Number, Text, YesNo
 from relserve.call.loops import loop_start
 from relserve.call.relquery import Reply
 
@@ -82,7 +82,7 @@ def habit_of(kind: AnswerType, model: str) -> Habit | None:
     """What to count of a call's answers; None for types without a habit to see, and for made-up answers."""
     if model == "scripted":
         return None
-    if isinstance(kind, (Choice, Number, YesNo)):
+    if isinstance(kind, (ChoiceAnswer, Number, YesNo)):
         return SameLabel()
     return LoopingTexts() if isinstance(kind, Text) else None
 

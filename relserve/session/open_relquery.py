@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from relserve.cache.cache import AnswerCache
 from relserve.call.answer_types import Answer
-from relserve.call.rel_tag import Step
+from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError
@@ -50,7 +50,7 @@ class OpenRelQuery:
         statement: int,
         rel_id: str,
         remembers: bool,
-        step: Step | None = None,
+        step: WorkflowStep | None = None,
         foreign_tables: ForeignTables | None = None,
         is_whole: Callable[[str], bool] | None = None,
         cache_salt: str | None = None,

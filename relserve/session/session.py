@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from relserve.cache.cache import AnswerCache
-from relserve.call.rel_tag import Step
+from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
 from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
@@ -62,7 +62,7 @@ class Session:
         progress: Progress | None = None,
         enough: Enough | None = None,
         statement: int | None = None,
-        step: Step | None = None,
+        step: WorkflowStep | None = None,
     ) -> Result:
         """Answer a relQuery in one round.
 
@@ -97,7 +97,7 @@ class Session:
         statement: int | None = None,
         rel_id: str | None = None,
         remembers: bool = True,
-        step: Step | None = None,
+        step: WorkflowStep | None = None,
         is_whole: Callable[[str], bool] | None = None,
     ) -> OpenRelQuery:
         """Begin a relQuery that is asked in rounds.
@@ -128,7 +128,7 @@ class Session:
             is_whole=is_whole, cache_salt=self.cache_salt,
         )  # fmt: skip
 
-    def _in_time(self, site: CallSite, step: Step | None) -> Step | None:
+    def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:
         """The step of a relQuery that begins now, with the sooner of its own deadline and the call's."""
         seconds = site.options.deadline
         if seconds is None and step is None:
@@ -137,7 +137,7 @@ class Session:
             return step
         ends_s = time.monotonic() + seconds
         if step is None:
-            return Step(None, None, ends_s)
+            return WorkflowStep(None, None, ends_s)
         return step._replace(ends_s=ends_s if step.ends_s is None else min(step.ends_s, ends_s))
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:

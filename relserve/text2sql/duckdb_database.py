@@ -18,9 +18,9 @@ from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.cases.results import FirstRows
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
-from relserve.text2sql.guard.limits import DEFAULT, Limits
+from relserve.text2sql.guard.limits import DEFAULT, StatementLimits
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import Outcome, in_time, run
+from relserve.text2sql.pipeline import QuestionOutcome, in_time, run
 from relserve.text2sql.retrieval.database_values import DatabaseValues
 from relserve.text2sql.retrieval.golden import GoldenExamples
 from relserve.text2sql.retrieval.library import ValueLibrary
@@ -42,7 +42,7 @@ class DuckDBDatabase:
         self,
         con: duckdb.DuckDBPyConnection,
         options: Text2SqlOptions,
-        limits: Limits = DEFAULT,
+        limits: StatementLimits = DEFAULT,
         library: ValueLibrary | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
@@ -138,7 +138,7 @@ def answer(
     *,
     evidence: Sequence[str | None] | None = None,
     cancel: threading.Event | None = None,
-) -> list[Outcome]:
+) -> list[QuestionOutcome]:
     """Turn questions about what a connection sees into SQL; see `relserve.text2sql.pipeline.run`.
 
     Args:

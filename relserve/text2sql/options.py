@@ -11,7 +11,7 @@ from relserve.call.checks import text, texts, whole
 from relserve.call.durations import seconds_of
 from relserve.call.options import OptionSpec
 from relserve.errors import OptionError
-from relserve.text2sql.guard.limits import DEFAULT, Limits, read_limits
+from relserve.text2sql.guard.limits import DEFAULT, StatementLimits, read_limits
 
 
 class Effort(NamedTuple):
@@ -96,7 +96,7 @@ class Text2SqlOptions:
     seed: int | None = None
     examples: str | None = None
     grammar: bool | None = None
-    limits: Limits | None = None
+    limits: StatementLimits | None = None
 
     def __post_init__(self) -> None:
         for name, spec in OPTIONS.items():
@@ -104,7 +104,7 @@ class Text2SqlOptions:
                 object.__setattr__(self, name, spec.check(name, value))
 
     @property
-    def held_to(self) -> Limits:
+    def held_to(self) -> StatementLimits:
         """What the SQL may take, when it is tried and when it runs."""
         return DEFAULT if self.limits is None else self.limits
 

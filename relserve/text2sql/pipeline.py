@@ -13,7 +13,7 @@ import duckdb
 from relserve.errors import Cancelled, ModelError, Text2SqlError, UsageError
 from relserve.linking.schema import Schema
 from relserve.session.session import Session
-from relserve.text2sql.cases.case import Candidate, Case, Trace
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate, Trace
 from relserve.text2sql.cases.database import Database
 from relserve.text2sql.cases.failures import told
 from relserve.text2sql.cases.tools import Tools
@@ -39,7 +39,7 @@ class Stage(NamedTuple):
     """
 
     name: str
-    run: Callable[[Sequence[Case], Tools], None]
+    run: Callable[[Sequence[QuestionCase], Tools], None]
 
 
 # After Figure 1 of HexGen-Text2SQL and CHESS: schema linking, candidates, self-correction, evaluation.
@@ -60,7 +60,7 @@ STAGES: tuple[Stage, ...] = (
 _OF_THE_CALLER = (Cancelled, ModelError, UsageError)  # these are raised, being no failure of a stage
 
 
-class Outcome(NamedTuple):
+class QuestionOutcome(NamedTuple):
     """What became of a question.
 
     Attributes:
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
     question: str
     sql: str | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[SqlCandidate, ...]
     steps: tuple[Trace, ...]
     failure: Text2SqlError | None
     workflow_id: str
@@ -87,7 +87,7 @@ def run(
     stages: Sequence[Stage] = STAGES,
     cancel: threading.Event | None = None,
     statement: int | None = None,
-) -> list[Outcome]:
+) -> list[QuestionOutcome]:
     """Turn questions into SQL, all of them together: one relQuery a stage, whatever their number.
 
     Args:
@@ -130,9 +130,9 @@ def in_time(options: Text2SqlOptions, session: Session) -> Text2SqlOptions:
 
 def _cases(
     questions: Sequence[str], evidence: Sequence[str | None] | None, options: Text2SqlOptions
-) -> list[Case]:
+) -> list[QuestionCase]:
     notes = [options.evidence] * len(questions) if evidence is None else evidence
-    return [Case(question, Schema(()), note) for question, note in zip(questions, notes, strict=True)]
+    return [QuestionCase(question, Schema(()), note) for question, note in zip(questions, notes, strict=True)]
 
 
 def _tools(
@@ -154,7 +154,7 @@ def _tools(
     )  # fmt: skip
 
 
-def _begin(cases: Sequence[Case], tools: Tools) -> None:
+def _begin(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Look at the questions and at the tables that they may be about, within the deadline as all else."""
     with tools.workflow.beginning("question"):
         if tools.points:
@@ -173,7 +173,7 @@ def _begin(cases: Sequence[Case], tools: Tools) -> None:
             case.schema = schema
 
 
-def replaced(name: str, run: Callable[[Sequence[Case], Tools], None]) -> tuple[Stage, ...]:
+def replaced(name: str, run: Callable[[Sequence[QuestionCase], Tools], None]) -> tuple[Stage, ...]:
     """The stages with another function in the place of one of them.
 
     Raises:
@@ -185,7 +185,7 @@ def replaced(name: str, run: Callable[[Sequence[Case], Tools], None]) -> tuple[S
     return tuple(Stage(name, run) if stage.name == name else stage for stage in STAGES)
 
 
-def _run_stage(stage: Stage, cases: Sequence[Case], tools: Tools) -> None:
+def _run_stage(stage: Stage, cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Run a stage on the questions that have not failed; its own failure is one of all of them."""
     left = [case for case in cases if case.failure is None]
     if not left:
@@ -207,12 +207,12 @@ def _run_stage(stage: Stage, cases: Sequence[Case], tools: Tools) -> None:
             case.end_stage(stage.name, time.monotonic() - began_s)
 
 
-def _fail_all(cases: Sequence[Case], stage: Stage, problem: str, cause: BaseException | None) -> None:
+def _fail_all(cases: Sequence[QuestionCase], stage: Stage, problem: str, cause: BaseException | None) -> None:
     for case in cases:
         case.fail(stage.name, problem, cause)
 
 
-def _outcome(case: Case, workflow_id: str) -> Outcome:
-    return Outcome(
+def _outcome(case: QuestionCase, workflow_id: str) -> QuestionOutcome:
+    return QuestionOutcome(
         case.question, case.sql, tuple(case.candidates), tuple(case.trace), case.error, workflow_id
     )

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from relserve.vllm_plugin.host import Client, RequestOutput
+from relserve.vllm_plugin.host import EngineClient, RequestOutput
 
 if TYPE_CHECKING:
     from vllm.v1.engine import EngineCoreRequest
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 METHOD = "relserve_add_rows"  # of the engine, by which vLLM's client calls it
 
 
-class Row(NamedTuple):
+class SubmittedRow(NamedTuple):
     """A request to submit.
 
     Attributes:
@@ -41,7 +41,7 @@ class Sink(NamedTuple):
     put: Callable[[RequestOutput | Exception], None]
 
 
-class Template(NamedTuple):
+class RequestTemplate(NamedTuple):
     """A request as vLLM made it of the first row with some sampling parameters, and as it is sent."""
 
     request: EngineCoreRequest
@@ -51,7 +51,7 @@ class Template(NamedTuple):
 class RowSender(Protocol):
     """Submits rows to one engine."""
 
-    async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
+    async def send(self, rows: Sequence[SubmittedRow]) -> Mapping[str, Exception]:
         """Submit rows; gives those that were refused, by their ids.
 
         Raises:
@@ -63,12 +63,14 @@ class BatchSender:
     """Sends all rows in one message, for one flight: what it learned of sampling parameters goes with it."""
 
     def __init__(
-        self, client: Client, trace: Mapping[str, str] | None = None, cache_salt: str | None = None
+        self, client: EngineClient, trace: Mapping[str, str] | None = None, cache_salt: str | None = None
     ) -> None:
         self._client, self._trace, self._cache_salt = client, trace, cache_salt
-        self._templates: dict[int, tuple[Any, Template | Exception]] = {}  # by the identity of the parameters
+        self._templates: dict[
+            int, tuple[Any, RequestTemplate | Exception]
+        ] = {}  # by the identity of the parameters
 
-    async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
+    async def send(self, rows: Sequence[SubmittedRow]) -> Mapping[str, Exception]:
         """See `RowSender`."""
         client: Any = self._client
         tasks = await client.get_supported_tasks()
@@ -94,13 +96,13 @@ class BatchSender:
             await client.engine_core.call_utility_async(METHOD, encoded, ids, which, tokens)
         return refused
 
-    def _template_of(self, row: Row, tasks: Any) -> Template | Exception:
+    def _template_of(self, row: SubmittedRow, tasks: Any) -> RequestTemplate | Exception:
         known = self._templates.get(id(row.params))
         if known is None:
             known = self._templates[id(row.params)] = row.params, self._made(row, tasks)
         return known[1]
 
-    def _made(self, row: Row, tasks: Any) -> Template | Exception:
+    def _made(self, row: SubmittedRow, tasks: Any) -> RequestTemplate | Exception:
         client: Any = self._client
         try:
             prompt = _prompt(row, self._cache_salt)
@@ -111,7 +113,9 @@ class BatchSender:
             return error
         request.client_index = client.engine_core.client_index
         bare = _copied(request, "", [])
-        return Template(request, b"".join(bytes(part) for part in client.engine_core.encoder.encode(bare)))
+        return RequestTemplate(
+            request, b"".join(bytes(part) for part in client.engine_core.encoder.encode(bare))
+        )
 
 
 class Collector(Protocol):
@@ -127,11 +131,11 @@ class SingleSender:
     """Sends rows one by one, as vLLM's own client does: to several engines, among which it balances."""
 
     def __init__(
-        self, client: Client, trace: Mapping[str, str] | None = None, cache_salt: str | None = None
+        self, client: EngineClient, trace: Mapping[str, str] | None = None, cache_salt: str | None = None
     ) -> None:
         self._client, self._trace, self._cache_salt = client, trace, cache_salt
 
-    async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
+    async def send(self, rows: Sequence[SubmittedRow]) -> Mapping[str, Exception]:
         """See `RowSender`."""
         refused: dict[str, Exception] = {}
         for row in rows:
@@ -151,7 +155,7 @@ class SingleSender:
         return refused
 
 
-def _prompt(row: Row, cache_salt: str | None) -> dict[str, Any]:
+def _prompt(row: SubmittedRow, cache_salt: str | None) -> dict[str, Any]:
     """What vLLM is given; blocks of its prefix cache serve prompts of the same salt alone."""
     prompt: dict[str, Any] = {"type": "token", "prompt_token_ids": row.token_ids}
     return prompt if cache_salt is None else {**prompt, "cache_salt": cache_salt}
@@ -178,7 +182,7 @@ class _Ready:
         """Nothing to clear: what is ready is taken at once."""
 
 
-async def takes_batches(client: Client) -> bool:
+async def takes_batches(client: EngineClient) -> bool:
     """Whether the engine takes rows in one message: it is a single one, under relserve's scheduler."""
     if client.vllm_config.parallel_config.data_parallel_size > 1:
         return False
@@ -191,7 +195,7 @@ async def takes_batches(client: Client) -> bool:
     return True
 
 
-def tokens_said(client: Client, request_id: str) -> int:
+def tokens_said(client: EngineClient, request_id: str) -> int:
     """Tokens that a request of a `BatchSender` has said so far; 0 for unknown ones."""
     processor: Any = getattr(client, "output_processor", None)
     state = None if processor is None else processor.request_states.get(request_id)

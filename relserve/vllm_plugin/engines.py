@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from relserve.vllm_plugin import stop_strings
-from relserve.vllm_plugin.host import Client
+from relserve.vllm_plugin.host import EngineClient
 
 GRAMMARS = "structured_outputs_config"  # vLLM's argument that says which library holds to them
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"  # how vLLM starts a process
 
 
-def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -> Client:
+def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -> EngineClient:
     """Start an engine in a process of its own, with statistics of ours; raises whatever vLLM raises.
 
     Args:
@@ -44,7 +44,7 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
     return client  # type: ignore[no-any-return]
 
 
-def message_context(client: Client) -> Any:
+def message_context(client: EngineClient) -> Any:
     """The ZeroMQ context over which a client and its engine talk."""
     return client.engine_core.resources.ctx
 

@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_MODULE_OF[name]), name)
 
 
-class Request(Protocol):
+class HostRequest(Protocol):
     """A row, as vLLM's scheduler keeps it; counts are tokens.
 
     Attributes:
@@ -200,7 +200,7 @@ def share_of_kv_used(scheduler: Host) -> float:
     return max(0.0, 1.0 - float(pool.get_num_free_blocks() / max(pool.num_gpu_blocks - 1, 1)))
 
 
-def num_cached_tokens(scheduler: Host, request: Request) -> int:
+def num_cached_tokens(scheduler: Host, request: HostRequest) -> int:
     """Tokens of a row's prompt in the prefix cache, which is not touched; 0 where there is none."""
     manager: KvCacheManager = scheduler.kv_cache_manager
     if not manager.enable_caching:
@@ -208,7 +208,7 @@ def num_cached_tokens(scheduler: Host, request: Request) -> int:
     return int(manager.coordinator.find_longest_cache_hit(request.block_hashes, request.num_tokens - 1)[1])
 
 
-def awaits_input(request: Request) -> bool:
+def awaits_input(request: HostRequest) -> bool:
     """Whether a row with a streamed input has paused until the next piece comes."""
     return bool(request.status.name == "WAITING_FOR_STREAMING_REQ")
 
@@ -303,7 +303,7 @@ class RequestOutput(Protocol):
     finished: bool
 
 
-class Client(Protocol):
+class EngineClient(Protocol):
     """An engine in a process of its own, as the process that started it sees it."""
 
     vllm_config: Any

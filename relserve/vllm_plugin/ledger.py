@@ -11,7 +11,7 @@ from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Phases
 from relserve.policies.scheduling.lengths import DISBELIEF, CapLengths, RelLengths
 from relserve.policies.scheduling.state import RelState
-from relserve.vllm_plugin.host import Request, awaits_input
+from relserve.vllm_plugin.host import HostRequest, awaits_input
 
 KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
@@ -38,7 +38,7 @@ class RelRecord(RelState):
     """
 
     num_announced: int = 0
-    running: dict[str, Request] = field(default_factory=dict, repr=False)
+    running: dict[str, HostRequest] = field(default_factory=dict, repr=False)
     lengths: RelLengths = field(default_factory=lambda: CapLengths(1), repr=False)
     is_known: bool = False
     num_paused: int = 0
@@ -120,7 +120,7 @@ class RelRecord(RelState):
 @dataclass(slots=True)
 class _Row:
     rel: RelRecord
-    request: Request
+    request: HostRequest
     waiting_tokens: int
     arrival_s: float
     is_running: bool = False
@@ -170,11 +170,11 @@ class RowLedger:
         """relQueries with running rows."""
         return list(self._running.values())
 
-    def rel_of(self, request: Request) -> RelRecord:
+    def rel_of(self, request: HostRequest) -> RelRecord:
         """The relQuery of a request in the engine."""
         return self._rows[request.request_id].rel
 
-    def times_of(self, request: Request) -> tuple[float, float | None]:
+    def times_of(self, request: HostRequest) -> tuple[float, float | None]:
         """When a request in the engine came, and gave its latest token; None before the first."""
         row = self._rows[request.request_id]
         return row.arrival_s, row.last_token_s
@@ -202,7 +202,7 @@ class RowLedger:
                 rel.count_running()
                 self._changed[rel.rel_id] = rel
 
-    def arrive(self, request: Request, identity: RelTag, now_s: float) -> None:
+    def arrive(self, request: HostRequest, identity: RelTag, now_s: float) -> None:
         """A request came, and waits."""
         known = self._rows.get(request.request_id)
         if known is not None:
@@ -234,7 +234,7 @@ class RowLedger:
         self.active[identity.rel_id] = rel
         return rel
 
-    def wait(self, request: Request) -> None:
+    def wait(self, request: HostRequest) -> None:
         """A request is in the waiting queue: for the first time, or again after a preemption."""
         row = self._rows.get(request.request_id)
         if row is None:

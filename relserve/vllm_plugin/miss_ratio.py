@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 
 from relserve.policies.scheduling.prefixes import num_known
 from relserve.policies.scheduling.state import RelState
-from relserve.vllm_plugin.host import Request
+from relserve.vllm_plugin.host import HostRequest
 from relserve.vllm_plugin.queue import RelQueue
 
 SAMPLE_EVERY = 8  # steps between looks into the prefix cache for one relQuery
@@ -25,7 +25,7 @@ class MissRatios:
     def __init__(
         self,
         queue: RelQueue,
-        num_cached_tokens: Callable[[Request], int],
+        num_cached_tokens: Callable[[HostRequest], int],
         block_size: int,
         sample_size: int,
         seed: int = 0,
@@ -53,20 +53,20 @@ class MissRatios:
         """A relQuery has left."""
         self._measured.pop(rel_id, None)
 
-    def _measure(self, rows: deque[Request]) -> float:
+    def _measure(self, rows: deque[HostRequest]) -> float:
         sample = self._sample(rows)
         seen: set[Hashable] = set()
         cached = sum(self._num_cached_tokens(row, seen) for row in sample)
         return 1.0 - cached / max(sum(row.num_tokens for row in sample), 1)
 
-    def _num_cached_tokens(self, row: Request, seen: set[Hashable]) -> int:
+    def _num_cached_tokens(self, row: HostRequest, seen: set[Hashable]) -> int:
         cached, size = self._look_up(row), self._block_size
         if not self._of_each_other:
             return cached
         known = num_known(row.block_hashes, cached // size, seen) * size
         return min(max(cached, known), row.num_tokens)
 
-    def _sample(self, rows: deque[Request]) -> list[Request]:
+    def _sample(self, rows: deque[HostRequest]) -> list[HostRequest]:
         if len(rows) <= self._sample_size:
             return list(rows)
         # Indices, because a deque of thousands is cheap to index near its ends only.

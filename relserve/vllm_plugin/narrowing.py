@@ -7,14 +7,14 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from relserve.vllm_plugin import features, host
-from relserve.vllm_plugin.host import Host, Request
+from relserve.vllm_plugin.host import Host, HostRequest
 
 
 def narrowed(
     scheduler: Host,
     step: Callable[[], Any],
-    shown: list[Request],
-    hidden: list[Request],
+    shown: list[HostRequest],
+    hidden: list[HostRequest],
     max_admit: int | None = None,
     token_budget: int | None = None,
 ) -> Any:

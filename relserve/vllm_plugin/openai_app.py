@@ -12,14 +12,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from relserve.vllm_plugin.batches import tokens_said
-from relserve.vllm_plugin.host import Client
+from relserve.vllm_plugin.host import EngineClient
 
 KEY_VARIABLE = "VLLM_API_KEY"
 AsgiApp = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
 OffLoop = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
-def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argparse.Namespace:
+def arguments_for(client: EngineClient, model: str, given: Mapping[str, Any]) -> argparse.Namespace:
     """The arguments of `vllm serve` for an engine, those of its web app as given; slow the first time.
 
     Args:
@@ -47,7 +47,7 @@ def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argpa
     return arguments
 
 
-def build(arguments: argparse.Namespace, tasks: Any, client: Client) -> Any:
+def build(arguments: argparse.Namespace, tasks: Any, client: EngineClient) -> Any:
     """vLLM's web app, without its state; imports for a second the first time."""
     key = os.environ.pop(KEY_VARIABLE, None)  # of a `vllm serve`: keys are asked for elsewhere
     root = logging.getLogger()
@@ -61,7 +61,7 @@ def build(arguments: argparse.Namespace, tasks: Any, client: Client) -> Any:
 
 
 async def make_app(
-    client: Client, model: str, given: Mapping[str, Any], off_loop: OffLoop = asyncio.to_thread
+    client: EngineClient, model: str, given: Mapping[str, Any], off_loop: OffLoop = asyncio.to_thread
 ) -> AsgiApp:
     """vLLM's web app for an engine; to be called on the engine's event loop, which it hardly holds up.
 
@@ -84,7 +84,7 @@ async def make_app(
     return made
 
 
-def num_tokens_said(client: Client, ids: Sequence[str]) -> int:
+def num_tokens_said(client: EngineClient, ids: Sequence[str]) -> int:
     """Tokens that requests of the web app have said so far, by the ids that their client sees."""
     processor: Any = getattr(client, "output_processor", None)
     known = getattr(processor, "external_req_ids", {})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.state import RelState, StepDecision
-from relserve.vllm_plugin.host import Request, RequestQueue
+from relserve.vllm_plugin.host import HostRequest, RequestQueue
 from relserve.vllm_plugin.ledger import RowLedger
 
 
@@ -20,7 +20,7 @@ class RelQueue(RequestQueue):
 
     def __init__(self, ledger: RowLedger) -> None:
         self._ledger = ledger
-        self._rows: dict[str, deque[Request]] = {}
+        self._rows: dict[str, deque[HostRequest]] = {}
         self._num = 0
         self.order: RelQueryOrder[RelState] = RelQueryOrder()
         self._visible: frozenset[str] | None = None
@@ -28,11 +28,11 @@ class RelQueue(RequestQueue):
         self._upcoming: Iterator[str] = iter(())
         self._head_id: str | None = None
 
-    def rows(self, rel_id: str) -> deque[Request]:
+    def rows(self, rel_id: str) -> deque[HostRequest]:
         """The waiting rows of a relQuery, first to go first."""
         return self._rows.get(rel_id, _EMPTY)
 
-    def next_row(self) -> Request | None:
+    def next_row(self) -> HostRequest | None:
         """The row that would go first in the order of the latest decision; None where none waits."""
         for rel in self.order:
             if rows := self._rows.get(rel.rel_id):
@@ -50,7 +50,7 @@ class RelQueue(RequestQueue):
         self._visible, self._held = None, frozenset()
         self._restart()
 
-    def shown(self) -> Iterator[Request]:
+    def shown(self) -> Iterator[HostRequest]:
         """The rows that a step may admit now, in order."""
         seen: set[str] = set()
         for rel_id in self._visible_rels():
@@ -58,20 +58,20 @@ class RelQueue(RequestQueue):
                 seen.add(rel_id)
                 yield from (row for row in self.rows(rel_id) if row.request_id not in self._held)
 
-    def add_request(self, request: Request) -> None:
+    def add_request(self, request: HostRequest) -> None:
         self._deque_for(request).append(request)
 
-    def prepend_request(self, request: Request) -> None:
+    def prepend_request(self, request: HostRequest) -> None:
         self._deque_for(request).appendleft(request)
 
-    def prepend_requests(self, requests: Iterable[Request]) -> None:
+    def prepend_requests(self, requests: Iterable[HostRequest]) -> None:
         for request in requests:
             self.prepend_request(request)
 
-    def peek_request(self) -> Request:
+    def peek_request(self) -> HostRequest:
         return self._first()[1]
 
-    def pop_request(self) -> Request:
+    def pop_request(self) -> HostRequest:
         rel_id, request = self._first()
         rows = self._rows[rel_id]
         if rows[0] is request:
@@ -81,11 +81,11 @@ class RelQueue(RequestQueue):
         self._left(rel_id, 1)
         return request
 
-    def remove_request(self, request: Request) -> None:
+    def remove_request(self, request: HostRequest) -> None:
         self.remove_requests([request])
 
-    def remove_requests(self, requests: Iterable[Request]) -> None:
-        gone: dict[str, set[Request]] = {}
+    def remove_requests(self, requests: Iterable[HostRequest]) -> None:
+        gone: dict[str, set[HostRequest]] = {}
         for request in requests:
             gone.setdefault(self._ledger.rel_of(request).rel_id, set()).add(request)
         for rel_id, leaving in gone.items():
@@ -102,22 +102,22 @@ class RelQueue(RequestQueue):
     def __len__(self) -> int:
         return self._num
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[HostRequest]:
         in_order = [rel.rel_id for rel in self.order if rel.rel_id in self._rows]
         for rel_id in dict.fromkeys([*in_order, *self._rows]):
             yield from list(self._rows[rel_id])
 
-    def __getitem__(self, index: int) -> Request:
+    def __getitem__(self, index: int) -> HostRequest:
         """The row in this place of the order, as vLLM's own queue has it; takes as long as there are rows."""
         return list(self)[index]
 
-    def _first(self) -> tuple[str, Request]:
+    def _first(self) -> tuple[str, HostRequest]:
         found = self._find()
         if found is None:
             raise IndexError("the queue shows no request")
         return found
 
-    def _find(self) -> tuple[str, Request] | None:
+    def _find(self) -> tuple[str, HostRequest] | None:
         """The most urgent visible row, and its relQuery."""
         while True:
             if self._head_id is not None:
@@ -141,7 +141,7 @@ class RelQueue(RequestQueue):
         yield from (rel.rel_id for rel in self.order)
         yield from list(self._rows)
 
-    def _deque_for(self, request: Request) -> deque[Request]:
+    def _deque_for(self, request: HostRequest) -> deque[HostRequest]:
         self._ledger.wait(request)
         self._num += 1
         self._restart()
@@ -159,25 +159,25 @@ class ForwardingQueue(RequestQueue):
     def __init__(self, queue: RelQueue) -> None:
         self._queue = queue
 
-    def add_request(self, request: Request) -> None:
+    def add_request(self, request: HostRequest) -> None:
         self._queue.add_request(request)
 
-    def prepend_request(self, request: Request) -> None:
+    def prepend_request(self, request: HostRequest) -> None:
         self._queue.prepend_request(request)
 
-    def prepend_requests(self, requests: Iterable[Request]) -> None:
+    def prepend_requests(self, requests: Iterable[HostRequest]) -> None:
         self._queue.prepend_requests(requests)
 
-    def peek_request(self) -> Request:
+    def peek_request(self) -> HostRequest:
         raise IndexError("the queue is empty")
 
-    def pop_request(self) -> Request:
+    def pop_request(self) -> HostRequest:
         raise IndexError("the queue is empty")
 
-    def remove_request(self, request: Request) -> None:
+    def remove_request(self, request: HostRequest) -> None:
         raise ValueError("the queue is empty")
 
-    def remove_requests(self, requests: Iterable[Request]) -> None:
+    def remove_requests(self, requests: Iterable[HostRequest]) -> None:
         """Nothing: vLLM asks the queue behind too."""
 
     def __bool__(self) -> bool:
@@ -186,8 +186,8 @@ class ForwardingQueue(RequestQueue):
     def __len__(self) -> int:
         return 0
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[HostRequest]:
         return iter(())
 
 
-_EMPTY: deque[Request] = deque()
+_EMPTY: deque[HostRequest] = deque()

@@ -17,7 +17,7 @@ from relserve.vllm_plugin import batches, features, host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, RowOutput, Scheduler, StepResult
+from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
@@ -225,7 +225,7 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     return scheduler
 
 
-def identity_of(request: Request, max_model_len: int) -> RelTag:
+def identity_of(request: HostRequest, max_model_len: int) -> RelTag:
     """The relQuery of a vLLM request.
 
     Args:

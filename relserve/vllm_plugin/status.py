@@ -35,7 +35,7 @@ MAX_ID = 200  # characters of an id
 _numbers = itertools.count(1)
 
 
-class StatusFile:
+class StatusWriter:
     """Writes the latest status to a file, in a thread of its own; the file goes when this does."""
 
     def __init__(self, folder: Path, every_s: float = EVERY_S) -> None:
@@ -76,7 +76,7 @@ class Budgeting(Protocol):
     def status(self) -> BudgetStatus: ...
 
 
-class Watched(Host, Protocol):
+class StatusHost(Host, Protocol):
     """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
 
     ledger: RowLedger
@@ -94,15 +94,15 @@ class Publisher:
     When that is over it tells soon: rows may come in bursts, and a moment between two is not to be seen long.
     """
 
-    def __init__(self, scheduler: Watched, variant: str, every_s: float = EVERY_S) -> None:
+    def __init__(self, scheduler: StatusHost, variant: str, every_s: float = EVERY_S) -> None:
         # Weakly: a scheduler that is dropped without a shutdown takes its file along.
         self._scheduler = weakref.ref(scheduler)
         self._variant, self._every_s = variant, every_s
         self._model = model_name(scheduler)
         self._pid, self._started = os.getpid(), started_at(os.getpid())
-        self.file: StatusFile | None = None
+        self.file: StatusWriter | None = None
         with contextlib.suppress(Exception):  # no host name, no threads left: serve all the same
-            self.file = StatusFile(state_dir(), every_s)
+            self.file = StatusWriter(state_dir(), every_s)
         self._next_s = 0.0
         self._told_idle = False
         self.tick()
@@ -124,7 +124,7 @@ class Publisher:
             logger.warning("no status for relserve top any more", exc_info=True)
             self.file = None
 
-    def snapshot(self, scheduler: Watched, now_s: float) -> EngineStatus:
+    def snapshot(self, scheduler: StatusHost, now_s: float) -> EngineStatus:
         """What there is to do now."""
         active, steering = scheduler.ledger.active, scheduler.steering
         num_running = len(scheduler.running)

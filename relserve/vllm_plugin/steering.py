@@ -26,7 +26,7 @@ from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
 from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
-from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.kept_cost import KeptCost
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
@@ -42,8 +42,8 @@ logger = logging.getLogger(__name__)
 class _Decided(NamedTuple):
     """The running rows that a step is shown and those that it is not, most urgent first, and why."""
 
-    shown: list[Request]
-    hidden: list[Request]
+    shown: list[HostRequest]
+    hidden: list[HostRequest]
     decision: StepDecision
 
 
@@ -111,7 +111,7 @@ class Steering:
             self.types.num_tokens(cache), self.types.tokens_per_block(cache),
         )  # fmt: skip
 
-    def arrive(self, request: Request) -> None:
+    def arrive(self, request: HostRequest) -> None:
         """A request that the ledger knows is about to be queued."""
         if not self.scheduler.requests:
             self.clock.rested()
@@ -207,19 +207,19 @@ class Steering:
         if self._admission is not None and row is not None:
             self._admission.choose(len(self.queue), row, self.ledger.rel_of(row).row_output)
 
-    def _by_urgency(self, running: Sequence[Request], decision: StepDecision) -> list[Request]:
+    def _by_urgency(self, running: Sequence[HostRequest], decision: StepDecision) -> list[HostRequest]:
         rel_of = self.ledger.rel_of
         rank = {rel.rel_id: place for place, rel in enumerate(decision.order.sort(self.ledger.running))}
         return sorted(running, key=lambda request: rank[rel_of(request).rel_id])
 
-    def _split(self, decision: StepDecision) -> tuple[list[Request], list[Request]]:
+    def _split(self, decision: StepDecision) -> tuple[list[HostRequest], list[HostRequest]]:
         """The running rows in order of urgency: those that may run, and those that are held back."""
         rel_of = self.ledger.rel_of
         running = self._by_urgency(self.scheduler.running, decision)
         if decision.holds_nothing_back:
             return running, []
-        shown: list[Request] = []
-        hidden: list[Request] = []
+        shown: list[HostRequest] = []
+        hidden: list[HostRequest] = []
         for request in running:
             rel_id = rel_of(request).rel_id
             may_run = decision.prefills(rel_id) if request.is_prefill_chunk else decision.decodes(rel_id)
@@ -228,8 +228,8 @@ class Steering:
         return shown, hidden
 
     def _with_victims(
-        self, shown: list[Request], hidden: list[Request], decision: StepDecision
-    ) -> tuple[list[Request], list[Request]]:
+        self, shown: list[HostRequest], hidden: list[HostRequest], decision: StepDecision
+    ) -> tuple[list[HostRequest], list[HostRequest]]:
         """Show half-done prompts that are held back where memory is short: vLLM preempts what it is shown.
 
         One that is less urgent then loses its memory before a decode does.
@@ -242,7 +242,11 @@ class Steering:
         return self._by_urgency(shown + halves, decision), [r for r in hidden if not r.is_prefill_chunk]
 
     def _narrowed(
-        self, step: Callable[[], Any], shown: list[Request], hidden: list[Request], decision: StepDecision
+        self,
+        step: Callable[[], Any],
+        shown: list[HostRequest],
+        hidden: list[HostRequest],
+        decision: StepDecision,
     ) -> Any:
         """Have vLLM schedule the rows that are shown, and put everything back."""
         self.queue.show(decision)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from relserve.policies.cost import StepFeatures, StepSample
-from relserve.vllm_plugin.host import Request, StepOutput
+from relserve.vllm_plugin.host import HostRequest, StepOutput
 from relserve.vllm_plugin.step_features import step_features
 
 
@@ -24,7 +24,7 @@ class StepClock:
         """The engine had nothing to do until now."""
         self._busy_since_s = time.perf_counter()
 
-    def scheduled(self, output: StepOutput, requests: Mapping[str, Request]) -> None:
+    def scheduled(self, output: StepOutput, requests: Mapping[str, HostRequest]) -> None:
         """A step was scheduled that computes something."""
         self._in_flight[id(output)] = step_features(output, requests)
 

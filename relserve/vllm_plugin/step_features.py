@@ -8,10 +8,10 @@ from typing import NamedTuple
 from relserve.policies.budget.state import Work
 from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import StepFeatures
-from relserve.vllm_plugin.host import Request, StepOutput
+from relserve.vllm_plugin.host import HostRequest, StepOutput
 
 
-def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFeatures:
+def step_features(output: StepOutput, requests: Mapping[str, HostRequest]) -> StepFeatures:
     """What a scheduled step computes."""
     prefill_tokens = num_decodes = 0
     for request_id, tokens in output.num_scheduled_tokens.items():
@@ -24,7 +24,7 @@ def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFe
     return StepFeatures(prefill_tokens, num_decodes)
 
 
-def work_of(output: StepOutput, requests: Mapping[str, Request]) -> Work:
+def work_of(output: StepOutput, requests: Mapping[str, HostRequest]) -> Work:
     """What a scheduled step computes, as budget policies see it."""
     prefill_tokens = num_prefills = num_decodes = context_tokens = 0
     pairs = 0.0
@@ -50,7 +50,7 @@ class TokensRead(NamedTuple):
 
 
 def tokens_read(
-    output: StepOutput, requests: Mapping[str, Request], type_of: Callable[[Request], CacheType]
+    output: StepOutput, requests: Mapping[str, HostRequest], type_of: Callable[[HostRequest], CacheType]
 ) -> TokensRead:
     """What a step reads: of decodes by the type of their cache, and of hidden prompts that go on."""
     found: dict[CacheType, float] = {"kv": 0.0, "hidden": 0.0}

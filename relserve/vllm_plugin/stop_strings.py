@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from relserve.vllm_plugin.host import Client
+from relserve.vllm_plugin.host import EngineClient
 
 MARK = "relserve-answered:"
 
 
-def tell(client: Client) -> None:
+def tell(client: EngineClient) -> None:
     """Let a client of vLLM's mark the requests that a stop string ended."""
     of_vllm: Any = client
     processor = of_vllm.output_processor

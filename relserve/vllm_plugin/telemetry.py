@@ -21,7 +21,7 @@ from relserve.policies.dispatch.state import Report
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.state_sender import StateSender
 from relserve.vllm_plugin.step_clock import StepClock
@@ -32,7 +32,7 @@ LOOKS = 64  # relQueries, and rows that decode, that are looked at for a report
 COST_EVERY_S = 0.2  # a cost model is sent so often at most; a datagram may be lost
 
 
-class Told(Host, Protocol):
+class TelemetryHost(Host, Protocol):
     """A scheduler of which a fleet's owner is told."""
 
     ledger: RowLedger
@@ -76,7 +76,7 @@ class Telemetry:
     """
 
     def __init__(
-        self, scheduler: Told, target: Target, first_cost: CostModel, missing: Callable[[str], float]
+        self, scheduler: TelemetryHost, target: Target, first_cost: CostModel, missing: Callable[[str], float]
     ) -> None:
         self._scheduler, self._missing = scheduler, missing
         self._cost, self._clock = LocalCost(first_cost), CoarseClock()
@@ -89,7 +89,7 @@ class Telemetry:
 
     @classmethod
     def of(
-        cls, scheduler: Told, first_cost: CostModel, missing: Callable[[str], float]
+        cls, scheduler: TelemetryHost, first_cost: CostModel, missing: Callable[[str], float]
     ) -> Telemetry | None:
         """That of an engine of a fleet, by its environment; None for one that is in none.
 
@@ -106,7 +106,7 @@ class Telemetry:
             return None
         return cls(scheduler, target, first_cost, missing)
 
-    def arriving(self, request: Request) -> None:
+    def arriving(self, request: HostRequest) -> None:
         """A request is about to be queued."""
         if not self._scheduler.requests:
             self._clock.rested()

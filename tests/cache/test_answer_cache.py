@@ -16,7 +16,7 @@ import pytest
 from relserve.cache import cache as answer_cache
 from relserve.cache import store as answer_store
 from relserve.cache.cache import AnswerCache, shared_cache
-from relserve.cache.store import FILE_NAME, Entry, Store
+from relserve.cache.store import FILE_NAME, CacheEntry, Store
 from tests.waiting import PATIENCE_S, Limit, wait_until
 
 MB = 2**20
@@ -27,8 +27,8 @@ def key(i: int) -> bytes:
     return i.to_bytes(16, "big")
 
 
-def entry(i: int, text: str = "yes", fingerprint: str = "f", model: str = "m") -> Entry:
-    return Entry(key(i), fingerprint, model, text, 10, 2)
+def entry(i: int, text: str = "yes", fingerprint: str = "f", model: str = "m") -> CacheEntry:
+    return CacheEntry(key(i), fingerprint, model, text, 10, 2)
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_commits_are_batched(make: Make, monkeypatch: pytest.MonkeyPatch) -> Non
     commits: list[int] = []
     write = Store.write
 
-    def noted(self: Store, entries: list[Entry], *rest: Any) -> None:
+    def noted(self: Store, entries: list[CacheEntry], *rest: Any) -> None:
         commits.append(len(entries))
         write(self, entries, *rest)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from relserve.call.answer_types import AnswerType, Choice, Grammar, Number, Text, YesNo
+from relserve.call.answer_types import AnswerType, ChoiceAnswer, Grammar, Number, Text, YesNo
 from relserve.errors import FailureKind
 
 words = st.text(st.characters(categories=("L", "N"), exclude_characters=""), min_size=1, max_size=8)
@@ -15,12 +15,12 @@ words = st.text(st.characters(categories=("L", "N"), exclude_characters=""), min
 
 @given(st.lists(words, min_size=1, max_size=6, unique=True))
 def test_every_choice_parses_to_itself(choices: list[str]) -> None:
-    kind = Choice(tuple(choices))
+    kind = ChoiceAnswer(tuple(choices))
     assert [kind.parse(c).value for c in choices] == choices
     assert kind.grammar.choices == tuple(choices)
 
 
-@pytest.mark.parametrize("kind", [Choice(("yes", "no")), YesNo(), Number(1, 5)])
+@pytest.mark.parametrize("kind", [ChoiceAnswer(("yes", "no")), YesNo(), Number(1, 5)])
 @given(st.text(max_size=12))
 def test_other_replies_are_failures_not_values(kind: AnswerType, reply: str) -> None:
     allowed = kind.grammar.choices if kind.grammar else ()
@@ -33,9 +33,9 @@ def test_other_replies_are_failures_not_values(kind: AnswerType, reply: str) -> 
 
 
 def test_case_and_space_around_a_choice_do_not_matter_unless_ambiguous() -> None:
-    assert Choice(("Positive", "Negative")).parse(" positive\n").value == "Positive"
-    assert Choice(("a", "A")).parse("A").value == "A"
-    assert Choice(("ab", "AB")).parse("Ab").failure
+    assert ChoiceAnswer(("Positive", "Negative")).parse(" positive\n").value == "Positive"
+    assert ChoiceAnswer(("a", "A")).parse("A").value == "A"
+    assert ChoiceAnswer(("ab", "AB")).parse("Ab").failure
 
 
 def test_yes_and_no_are_booleans() -> None:

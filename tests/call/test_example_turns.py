@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from relserve.call.answer_types import Choice, Extract, Number, Text, YesNo
+from relserve.call.answer_types import ChoiceAnswer, Extract, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite, Submission, sampling_of
 from relserve.call.schema import shape_of
@@ -34,7 +34,7 @@ def turns(template: str, kind: Any, value: Any) -> list[tuple[str, str]]:
         ("{b} or {a}", Text(), [{"answer": "x", "A": 1, "b": True}], [("true or 1", "x")]),
         ("{} or {}", Text(), [{"p": 1, "q": 2, "answer": "x"}], [("1 or 2", "x")]),
         ("{}?", YesNo(), [["a", True], ["b", "no"]], [("L\na?", "yes"), ("L\nb?", "no")]),
-        ("{}?", Choice(("good", "bad")), [["a", "bad"]], [("L\na?", "bad")]),
+        ("{}?", ChoiceAnswer(("good", "bad")), [["a", "bad"]], [("L\na?", "bad")]),
         ("{}?", Number(1, 5), [["a", 4]], [("L\na?", "4")]),
         ("{}?", Extract(shape_of('{"a": "INTEGER"}')), [["a", {"a": 3}]], [("L\na?", '{"a": 3}')]),
         ("{}?", FUNCTIONS["llm_int"].answer_type(Options()), [["a", 3]], [("L\na?", "3")]),
@@ -64,7 +64,7 @@ def test_an_example_is_asked_as_a_row_is(template: str, kind: Any, value: Any, e
 )
 def test_a_wrong_example_is_refused(value: Any, why: str) -> None:
     with pytest.raises(OptionError, match=f"examples.*{why}"):
-        turns("Mood of {}?", Choice(("good", "bad")), value)
+        turns("Mood of {}?", ChoiceAnswer(("good", "bad")), value)
 
 
 def submission(system: str | None, examples: Any = (["fine", "good"], ["flat", "bad"])) -> Submission:

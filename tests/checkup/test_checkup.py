@@ -23,7 +23,15 @@ from relserve.call.options import FUNCTIONS
 from relserve.checkup import run
 from relserve.checkup.advice import advise
 from relserve.checkup.local_model import check_folder, start_hint, template_of
-from relserve.checkup.page import LocalModel, Page, Probe, Sample, ServedModel, Speed, Template
+from relserve.checkup.page import (
+    ChatTemplate,
+    CheckResult,
+    FunctionSample,
+    LocalModel,
+    Page,
+    ServedModel,
+    Speed,
+)
 from relserve.cli.model_page import lines
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
@@ -33,10 +41,10 @@ from tests.command_line import relserve
 from tests.waiting import PATIENCE_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from relserve.cli.main import main; main()", "models", "check"]
-YES = Probe("logprobs", True, "")
+YES = CheckResult("logprobs", True, "")
 LOCAL = LocalModel(
     "LlamaForCausalLM", "bfloat16", None, 5e6, 1e7, 4096, 8192, 4096, 2**18, 1, 1, [],
-    Template(True, True, False), 9.0,
+    ChatTemplate(True, True, False), 9.0,
 )  # fmt: skip
 SERVED = ServedModel("qwen", False, "/chat/completions", [], 0.1)
 FAST = Speed(10_000.0, 500.0, 16)
@@ -129,9 +137,9 @@ class Tokenizer:
 
 
 def test_a_chat_template_is_tried() -> None:
-    assert template_of(Tokenizer(None)) == Template(False, False, False)
-    assert template_of(Tokenizer("{{ messages }}")) == Template(True, True, False)
-    assert template_of(Tokenizer("{% if enable_thinking %}<think>{% endif %}", refuses=True)) == Template(
+    assert template_of(Tokenizer(None)) == ChatTemplate(False, False, False)
+    assert template_of(Tokenizer("{{ messages }}")) == ChatTemplate(True, True, False)
+    assert template_of(Tokenizer("{% if enable_thinking %}<think>{% endif %}", refuses=True)) == ChatTemplate(
         True, False, True
     )
 
@@ -142,7 +150,7 @@ def test_a_model_that_lacks_nothing_needs_nothing() -> None:
 
 
 def test_advice_of_a_local_model() -> None:
-    bare = LocalModel(**{**vars(LOCAL), "template": Template(False, False, False)})
+    bare = LocalModel(**{**vars(LOCAL), "template": ChatTemplate(False, False, False)})
     assert "chat_template.jinja" in advised(local=bare)[0]
     long = LocalModel(**{**vars(LOCAL), "context": 131_072})
     assert '{"max_model_len": 8192}' in advised(local=long)[0]
@@ -159,8 +167,8 @@ def test_advice_of_a_server() -> None:
 
 
 def test_advice_of_what_was_tried() -> None:
-    no = Probe("regex", False, "The sea is wide.")
-    failed = Sample("llm_int", "SELECT ..", None, "no number", 0.1)
+    no = CheckResult("regex", False, "The sea is wide.")
+    failed = FunctionSample("llm_int", "SELECT ..", None, "no number", 0.1)
     found = advised(grammars=[YES, no], logprobs=no, speed=Speed(50.0, 5.0, 16), samples=[failed])
     assert ["regex" in found[0], "min_confidence" in found[1], "GPU" in found[2], "llm_int" in found[3]]
     assert len(found) == 4
@@ -219,7 +227,7 @@ def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyP
     assert 5e6 < (local.parameters or 0) < 5.5e6
     assert local.kv_bytes_per_token == 8192
     assert (local.kv_tokens or 0) >= 2**30 / 8192 - 64
-    assert local.template == Template(True, True, False)
+    assert local.template == ChatTemplate(True, True, False)
     assert all(probe.ok for probe in (*page.grammars, page.logprobs)), page.grammars
     assert not [sample for sample in page.samples if sample.problem]
     assert page.speed.prefill

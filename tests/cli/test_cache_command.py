@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from relserve.cache.store import FILE_NAME, Entry, Store
+from relserve.cache.store import FILE_NAME, CacheEntry, Store
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.retrieval.library import ValueLibrary
 from tests import command_line
@@ -34,10 +34,10 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     made.prepare()
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now - 2 * MONTH_S)
-    made.write([Entry(bytes(16), "f", "tiny", "old", 1, 1)], [], {})
+    made.write([CacheEntry(bytes(16), "f", "tiny", "old", 1, 1)], [], {})
     monkeypatch.undo()
-    made.write([Entry(bytes([i]) * 16, "f", "tiny", "new", 1, 1) for i in (1, 2)], [], {})
-    made.write([Entry(bytes([i]) * 16, "g", "http://there/v1", "x", 1, 1) for i in (3, 4)], [], {"f": 7})
+    made.write([CacheEntry(bytes([i]) * 16, "f", "tiny", "new", 1, 1) for i in (1, 2)], [], {})
+    made.write([CacheEntry(bytes([i]) * 16, "g", "http://there/v1", "x", 1, 1) for i in (3, 4)], [], {"f": 7})
     return made
 
 
@@ -93,7 +93,7 @@ def test_clear_spares_an_answer_whose_use_just_now_is_not_written_down(
         monkeypatch.setattr(time, "time", lambda at=at: at)
         with closing(Store(tmp_path / FILE_NAME, 5)) as store:
             store.prepare()
-            store.write([Entry(key, "f", "tiny", "x", 1, 1)], [], {})
+            store.write([CacheEntry(key, "f", "tiny", "x", 1, 1)], [], {})
     monkeypatch.undo()
     with closing(Store(tmp_path / FILE_NAME, 5)) as store:
         store.prepare()

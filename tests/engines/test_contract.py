@@ -13,7 +13,7 @@ from contextlib import aclosing
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
-from relserve.call.answer_types import Choice, Extract, Grammar
+from relserve.call.answer_types import ChoiceAnswer, Extract, Grammar
 from relserve.call.schema import shape_of
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
@@ -307,7 +307,7 @@ def test_local_and_http_give_the_same_greedy_answers(local_engine, remote_engine
 @pytest.mark.vllm
 @pytest.mark.parametrize("remote_engine", REMOTE, indirect=True)
 def test_local_and_http_give_the_same_probabilities(local_engine, remote_engine):
-    for kind in (Choice(("positive", "negative")), Choice(("yes", "no"))):
+    for kind in (ChoiceAnswer(("positive", "negative")), ChoiceAnswer(("yes", "no"))):
         prompts = [f"{kind.instruction}\n{prompt}" for prompt in PROMPTS]  # as typed calls ask
         both = (
             ask(each, prompts, grammar=kind.grammar, with_confidence=True)

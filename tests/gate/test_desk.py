@@ -9,8 +9,8 @@ import pytest
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.desk import FRONT, Desk
-from relserve.gate.lengths import MOST_KINDS, Lengths
+from relserve.gate.desk import FRONT, AdmissionQueue
+from relserve.gate.lengths import MOST_KINDS, AnswerLengths
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import AdmissionController
@@ -24,7 +24,7 @@ STEP_S = 0.05
 class Engine:
     """Rows get tokens at a speed that falls with their number; time passes when it is told to."""
 
-    def __init__(self, desk: Desk, tokens: float = 20.0) -> None:
+    def __init__(self, desk: AdmissionQueue, tokens: float = 20.0) -> None:
         self.desk, self.tokens, self.factor, self.now_s = desk, tokens, 1.0, 0.0
         self.running: list[tuple[Party, Ticket]] = []
         self.got: defaultdict[str, float] = defaultdict(float)
@@ -59,8 +59,8 @@ class Engine:
             self.desk.look(self.now_s)
 
 
-def desk(name: str = "ours", most: int | None = 10, **weights: float) -> Desk:
-    return Desk(AdmissionController(make(name), late="error", shares=Shares(weights), most=most))
+def desk(name: str = "ours", most: int | None = 10, **weights: float) -> AdmissionQueue:
+    return AdmissionQueue(AdmissionController(make(name), late="error", shares=Shares(weights), most=most))
 
 
 def test_the_rows_of_a_relquery_come_in_instalments_and_all_of_them_run() -> None:
@@ -136,7 +136,9 @@ def test_estimates_are_near_what_comes() -> None:
 
 
 def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_wait_before() -> None:
-    its = Desk(AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
+    its = AdmissionQueue(
+        AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise())
+    )
     engine = Engine(its)
     for _ in range(300):
         party = engine.comes("ann", 1, limit_s=3.0)
@@ -150,7 +152,9 @@ def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_w
 
 
 def test_who_would_be_late_makes_room_at_the_door_and_is_told_before_the_deadline() -> None:
-    its = Desk(AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
+    its = AdmissionQueue(
+        AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise())
+    )
     engine = Engine(its)
     engine.comes("ann", 40)
     engine.passes(3.0)
@@ -195,7 +199,7 @@ def test_past_its_limit_all_of_a_relquery_is_refused_wherever_it_waits() -> None
 
 
 def test_lengths_are_learnt_by_kind_and_only_so_many_kinds_are_kept() -> None:
-    lengths = Lengths()
+    lengths = AnswerLengths()
     assert lengths.expected("a", 256) == 256
     for _ in range(200):
         lengths.learn("a", 10)
@@ -207,7 +211,7 @@ def test_lengths_are_learnt_by_kind_and_only_so_many_kinds_are_kept() -> None:
 
 
 def test_a_new_kind_is_judged_by_all_others_at_first() -> None:
-    lengths = Lengths()
+    lengths = AnswerLengths()
     for _ in range(100):
         lengths.learn("usual", 100)
     assert lengths.expected("new", 256) == 100

@@ -12,7 +12,7 @@ from relserve.call.relquery import Sampling, Submission
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
-from relserve.gate.rows import Rows
+from relserve.gate.rows import GatedRows
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.request import SloClasses
@@ -142,7 +142,7 @@ def test_rows_whose_deadline_is_over_or_absurdly_far_are_no_mistake(limit_s: flo
         its = gate()
         with entered(its, prompt_tokens=1, max_tokens=1):
             submission = Submission("rel", ["a"], Sampling(max_tokens=1), deadline_s=time.time() + limit_s)
-            rows = Rows(its, submission, 1, "ann", 1)
+            rows = GatedRows(its, submission, 1, "ann", 1)
             taking = asyncio.ensure_future(rows.take(1))
             await asyncio.wait({taking}, timeout=0.5)
             assert taking.done() == is_over

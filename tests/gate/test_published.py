@@ -11,7 +11,7 @@ import pytest
 
 from relserve.engines.registry import own_engine, path_of
 from relserve.errors import AdmissionError
-from relserve.gate.desk import FRONT, Desk
+from relserve.gate.desk import FRONT, AdmissionQueue
 from relserve.gate.gate import Gate
 from relserve.gate.made import make_gate
 from relserve.gate.party import Party
@@ -38,7 +38,7 @@ class Rows:
 
     def __init__(self, its: Gate) -> None:
         assert its._desk is not None
-        self.desk: Desk = its._desk
+        self.desk: AdmissionQueue = its._desk
         self.running: list[tuple[Party, Ticket]] = []
         self.errors: list[AdmissionError] = []
         self.now_s = 0.0

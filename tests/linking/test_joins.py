@@ -3,14 +3,14 @@
 import pytest
 
 from relserve.linking.joins import JoinError, from_clause, routes
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 
 
 def table(name: str, **references: str) -> Table:
-    columns = [Column("id", Kind.INT, "INTEGER")]
+    columns = [Column("id", ColumnKind.INT, "INTEGER")]
     for column, target in references.items():
         other, _, key = target.partition(".")
-        columns.append(Column(column, Kind.INT, "INTEGER", references=Reference(other, key or "id")))
+        columns.append(Column(column, ColumnKind.INT, "INTEGER", references=Reference(other, key or "id")))
     return Table(name, tuple(columns), key=("id",))
 
 
@@ -51,7 +51,7 @@ def test_a_table_that_refers_to_itself_joins_nothing():
 
 
 def test_a_qualified_table_is_named_in_full_once():
-    schema = Schema((Table("Big One", (Column("id", Kind.INT, "INTEGER"),), qualifier=("db", 'a"b')),))
+    schema = Schema((Table("Big One", (Column("id", ColumnKind.INT, "INTEGER"),), qualifier=("db", 'a"b')),))
     assert from_clause(schema, (0,)) == 'FROM "db"."a""b"."Big One"'
 
 

@@ -5,31 +5,31 @@ from datetime import date
 import pytest
 
 from relserve.linking.pointer import PointerError, pointer_prompt, sql_of
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.linking.values import SchemaValues
 
 MOVIES = Table(
     "movies",
     (
-        Column("movie_id", Kind.INT, "INTEGER"),
-        Column("title", Kind.TEXT, "VARCHAR", values=("Alien", "Heat")),
-        Column("genre", Kind.TEXT, "VARCHAR", values=("Comedy", "Drama", "comedy")),
-        Column("release_year", Kind.INT, "INTEGER"),
-        Column("budget_usd", Kind.NUM, "DOUBLE"),
-        Column("director_id", Kind.INT, "INTEGER", references=Reference("directors", "id")),
-        Column("runtime_min", Kind.INT, "INTEGER"),
-        Column("is_restored", Kind.BOOL, "BOOLEAN"),
+        Column("movie_id", ColumnKind.INT, "INTEGER"),
+        Column("title", ColumnKind.TEXT, "VARCHAR", values=("Alien", "Heat")),
+        Column("genre", ColumnKind.TEXT, "VARCHAR", values=("Comedy", "Drama", "comedy")),
+        Column("release_year", ColumnKind.INT, "INTEGER"),
+        Column("budget_usd", ColumnKind.NUM, "DOUBLE"),
+        Column("director_id", ColumnKind.INT, "INTEGER", references=Reference("directors", "id")),
+        Column("runtime_min", ColumnKind.INT, "INTEGER"),
+        Column("is_restored", ColumnKind.BOOL, "BOOLEAN"),
     ),
     key=("movie_id",),
 )
 DIRECTORS = Table(
     "directors",
     (
-        Column("id", Kind.INT, "INTEGER"),
-        Column("full_name", Kind.TEXT, "VARCHAR", values=("Ridley Scott",)),
-        Column("birth_date", Kind.DATE, "DATE"),
-        Column("nationality", Kind.TEXT, "VARCHAR", values=("British", "American")),
-        Column("zip", Kind.TEXT, "VARCHAR", values=("10115", "3")),
+        Column("id", ColumnKind.INT, "INTEGER"),
+        Column("full_name", ColumnKind.TEXT, "VARCHAR", values=("Ridley Scott",)),
+        Column("birth_date", ColumnKind.DATE, "DATE"),
+        Column("nationality", ColumnKind.TEXT, "VARCHAR", values=("British", "American")),
+        Column("zip", ColumnKind.TEXT, "VARCHAR", values=("10115", "3")),
     ),
     key=("id",),
 )
@@ -166,10 +166,14 @@ def test_a_question_beyond_the_language_is_refused(question, reason):
 
 def test_a_column_of_the_near_table_is_meant():
     beers = Table(
-        "beers", (Column("id", Kind.INT, "INTEGER"), Column("name", Kind.TEXT, "VARCHAR")), key=("id",)
+        "beers",
+        (Column("id", ColumnKind.INT, "INTEGER"), Column("name", ColumnKind.TEXT, "VARCHAR")),
+        key=("id",),
     )
     pubs = Table(
-        "pubs", (Column("id", Kind.INT, "INTEGER"), Column("name", Kind.TEXT, "VARCHAR")), key=("id",)
+        "pubs",
+        (Column("id", ColumnKind.INT, "INTEGER"), Column("name", ColumnKind.TEXT, "VARCHAR")),
+        key=("id",),
     )
     both = Schema((beers, pubs))
     text = pointer_prompt(both, "name of the pub and names of beers", SchemaValues(both)).text
@@ -177,7 +181,7 @@ def test_a_column_of_the_near_table_is_meant():
 
 
 def test_a_value_of_several_columns_is_of_the_one_spoken_of():
-    columns = [Column(name, Kind.TEXT, "VARCHAR", values=("Rome",)) for name in ("city", "origin")]
+    columns = [Column(name, ColumnKind.TEXT, "VARCHAR", values=("Rome",)) for name in ("city", "origin")]
     trips, guests = Table("trips", (*columns,)), Table("guests", (columns[0],))
     both = Schema((trips, guests))
 

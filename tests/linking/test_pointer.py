@@ -6,28 +6,28 @@ import duckdb
 import pytest
 
 from relserve.linking.pointer import PointerError, pointer_prompt, sql_of
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.linking.values import SchemaValues
 
 BEERS = Table(
     "beers",
     (
-        Column("id", Kind.INT, "INTEGER"),
-        Column("name", Kind.TEXT, "VARCHAR", values=("Punk IPA", "Guinness")),
-        Column("style", Kind.TEXT, "VARCHAR", values=("IPA", "Stout")),
-        Column("abv", Kind.NUM, "DOUBLE"),
-        Column("brewery_id", Kind.INT, "INTEGER", references=Reference("breweries", "id")),
-        Column("brewed", Kind.DATE, "TIMESTAMP"),
+        Column("id", ColumnKind.INT, "INTEGER"),
+        Column("name", ColumnKind.TEXT, "VARCHAR", values=("Punk IPA", "Guinness")),
+        Column("style", ColumnKind.TEXT, "VARCHAR", values=("IPA", "Stout")),
+        Column("abv", ColumnKind.NUM, "DOUBLE"),
+        Column("brewery_id", ColumnKind.INT, "INTEGER", references=Reference("breweries", "id")),
+        Column("brewed", ColumnKind.DATE, "TIMESTAMP"),
     ),
     key=("id",),
 )
 BREWERIES = Table(
     "breweries",
     (
-        Column("id", Kind.INT, "INTEGER"),
-        Column("name", Kind.TEXT, "VARCHAR"),
-        Column("country", Kind.TEXT, "VARCHAR", values=("Belgium", "France")),
-        Column("active", Kind.BOOL, "BOOLEAN"),
+        Column("id", ColumnKind.INT, "INTEGER"),
+        Column("name", ColumnKind.TEXT, "VARCHAR"),
+        Column("country", ColumnKind.TEXT, "VARCHAR", values=("Belgium", "France")),
+        Column("active", ColumnKind.BOOL, "BOOLEAN"),
     ),
     key=("id",),
 )
@@ -130,6 +130,6 @@ def test_an_answer_that_is_none_says_why(answer, reason):
 
 
 def test_a_schema_of_more_columns_than_handles_is_refused():
-    wide = Schema((Table("wide", tuple(Column(f"x{n}", Kind.INT, "INTEGER") for n in range(41))),))
+    wide = Schema((Table("wide", tuple(Column(f"x{n}", ColumnKind.INT, "INTEGER") for n in range(41))),))
     with pytest.raises(PointerError, match="41 columns"):
         pointer_prompt(wide, "how many?", SchemaValues(wide))

@@ -11,7 +11,7 @@ import pytest
 
 from relserve.linking.joins import routes
 from relserve.linking.pointer import ANSWER_WORDS, HANDLES, pointer_prompt, sql_of
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table, quoted
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table, quoted
 from relserve.linking.values import SchemaValues
 from tests.modules import later
 
@@ -34,12 +34,12 @@ NAMES = [
     "名前",
 ]
 TYPES = {
-    Kind.TEXT: ("VARCHAR", "ENUM('a', 'b''c')"),
-    Kind.INT: ("INTEGER", "UBIGINT", "HUGEINT", "TINYINT"),
-    Kind.NUM: ("DOUBLE", "DECIMAL(9, 2)", "FLOAT"),
-    Kind.DATE: ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S"),
-    Kind.BOOL: ("BOOLEAN",),
-    Kind.OTHER: ("INTEGER[]", "STRUCT(a INTEGER)", "UUID", "TIME", "BLOB", "INTERVAL"),
+    ColumnKind.TEXT: ("VARCHAR", "ENUM('a', 'b''c')"),
+    ColumnKind.INT: ("INTEGER", "UBIGINT", "HUGEINT", "TINYINT"),
+    ColumnKind.NUM: ("DOUBLE", "DECIMAL(9, 2)", "FLOAT"),
+    ColumnKind.DATE: ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S"),
+    ColumnKind.BOOL: ("BOOLEAN",),
+    ColumnKind.OTHER: ("INTEGER[]", "STRUCT(a INTEGER)", "UUID", "TIME", "BLOB", "INTERVAL"),
 }
 QUESTION = (
     "a 'b''c' \"100%\" before 2020-02-29 or May 2021 or 1999 top 3 between -2.5 and 12345678901234567890"
@@ -56,12 +56,13 @@ def compiler() -> Any:
 
 
 def table(chance: random.Random, name: str, others: list[str]) -> Table:
-    columns = [Column("id", Kind.INT, "INTEGER")]
+    columns = [Column("id", ColumnKind.INT, "INTEGER")]
     for column in chance.sample(NAMES, chance.randint(1, 5)):
-        kind = chance.choice(list(Kind))
+        kind = chance.choice(list(ColumnKind))
         columns.append(Column(column, kind, chance.choice(TYPES[kind]), values=("a", "b'c")))
     columns += [
-        Column(f"{other} id", Kind.INT, "INTEGER", references=Reference(other, "id")) for other in others
+        Column(f"{other} id", ColumnKind.INT, "INTEGER", references=Reference(other, "id"))
+        for other in others
     ]
     return Table(name, tuple(columns), key=("id",))
 
@@ -117,16 +118,18 @@ def accepts(grammar: str, answer: str) -> bool:
 @pytest.fixture(scope="module")
 def people() -> str:
     teams = Table(
-        "teams", (Column("id", Kind.INT, "INTEGER"), Column("name", Kind.TEXT, "VARCHAR")), key=("id",)
+        "teams",
+        (Column("id", ColumnKind.INT, "INTEGER"), Column("name", ColumnKind.TEXT, "VARCHAR")),
+        key=("id",),
     )
     players = Table(
         "players",
         (
-            Column("name", Kind.TEXT, "VARCHAR"),
-            Column("age", Kind.INT, "INTEGER"),
-            Column("born", Kind.DATE, "DATE"),
-            Column("active", Kind.BOOL, "BOOLEAN"),
-            Column("team_id", Kind.INT, "INTEGER", references=Reference("teams", "id")),
+            Column("name", ColumnKind.TEXT, "VARCHAR"),
+            Column("age", ColumnKind.INT, "INTEGER"),
+            Column("born", ColumnKind.DATE, "DATE"),
+            Column("active", ColumnKind.BOOL, "BOOLEAN"),
+            Column("team_id", ColumnKind.INT, "INTEGER", references=Reference("teams", "id")),
         ),
     )
     of = Schema((teams, players))
@@ -185,12 +188,14 @@ def test_only_tables_that_the_question_may_be_about_are_read(question, accepted,
     players = Table(
         "players",
         (
-            Column("age", Kind.INT, "INTEGER"),
-            Column("squad", Kind.INT, "INTEGER", references=Reference("teams", "id")),
+            Column("age", ColumnKind.INT, "INTEGER"),
+            Column("squad", ColumnKind.INT, "INTEGER", references=Reference("teams", "id")),
         ),
     )
     teams = Table(
-        "teams", (Column("id", Kind.INT, "INTEGER"), Column("label", Kind.TEXT, "VARCHAR")), key=("id",)
+        "teams",
+        (Column("id", ColumnKind.INT, "INTEGER"), Column("label", ColumnKind.TEXT, "VARCHAR")),
+        key=("id",),
     )
     of = Schema((players, teams))
     grammar = pointer_prompt(of, question, SchemaValues(of)).grammar
@@ -202,11 +207,13 @@ def test_two_tables_over_a_bridge_are_a_from_clause():
     link = Table(
         "plays",
         (
-            Column("actor_id", Kind.INT, "INTEGER", references=Reference("actors", "id")),
-            Column("film_id", Kind.INT, "INTEGER", references=Reference("films", "id")),
+            Column("actor_id", ColumnKind.INT, "INTEGER", references=Reference("actors", "id")),
+            Column("film_id", ColumnKind.INT, "INTEGER", references=Reference("films", "id")),
         ),
     )
-    ends = [Table(name, (Column("id", Kind.INT, "INTEGER"),), key=("id",)) for name in ("actors", "films")]
+    ends = [
+        Table(name, (Column("id", ColumnKind.INT, "INTEGER"),), key=("id",)) for name in ("actors", "films")
+    ]
     of = Schema((ends[0], link, ends[1]))
     assert set(routes(of)) == {(1, 0), (1, 2), (0, 2)}
     assert accepts(

@@ -12,7 +12,7 @@ import pytest
 from relserve.engines import registry
 from relserve.machine.engine_status import StatusFile
 from relserve.machine.private_files import open_private, write_private
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.server import _log_of
 from relserve.settings import load
 from relserve.vllm_plugin.background_file import BackgroundFile
@@ -33,7 +33,7 @@ class Written:
 
 
 def log_of_statements(path: Path) -> None:
-    assert _log_of(Options(log_statements=str(path))) is not None
+    assert _log_of(ServerOptions(log_statements=str(path))) is not None
 
 
 def status(path: Path) -> None:

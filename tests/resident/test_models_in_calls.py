@@ -10,8 +10,8 @@ import pytest
 
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ForbiddenError
-from relserve.resident.caller import Caller
-from relserve.resident.request import Request
+from relserve.resident.caller import ExtensionConnection
+from relserve.resident.request import ResidentRequest
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.session import Session
 
@@ -29,8 +29,8 @@ def answered(hosts: Sequence[str], model: str) -> list[str | None]:
     options = json.dumps({"model": model})
     asked = {"ask": "rows", "rows": 1, "function": "llm", "template": "Hello", "options": options}
     text = json.dumps({**asked, "values": 0, "statement": 1}).encode()
-    caller = Caller(Session(find, model_hosts=ModelHosts(["tiny"], hosts)), None)
-    caller.answer(Request(struct.pack("<I", len(text)) + text, lambda kind, said: None, False))
+    caller = ExtensionConnection(Session(find, model_hosts=ModelHosts(["tiny"], hosts)), None)
+    caller.answer(ResidentRequest(struct.pack("<I", len(text)) + text, lambda kind, said: None, False))
     return named
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from relserve.cache.cache import AnswerCache
-from relserve.cache.store import FILE_NAME, Entry, Store
+from relserve.cache.store import FILE_NAME, CacheEntry, Store
 from relserve.call.answer_types import Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import RelQuery, Sampling, Submission
@@ -148,7 +148,7 @@ def test_a_kept_reply_that_no_longer_parses_is_asked_again(new: New, engine: Scr
     engine.script = by_hash
     session.run(query)
     assert session.cache.find("the model", [key]), "this is not the key of that row"
-    session.cache.keep([Entry(key, "the model", "scripted", "perhaps", 1, 1)])
+    session.cache.keep([CacheEntry(key, "the model", "scripted", "perhaps", 1, 1)])
     again = new()
     assert None not in again.run(query).values
     assert (engine.num_prompts, last(again).num_cached) == (2, 0)

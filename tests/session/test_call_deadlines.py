@@ -7,7 +7,7 @@ import time
 import pytest
 
 from relserve.call.options import Options
-from relserve.call.rel_tag import Step
+from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, RelQuery
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
@@ -40,7 +40,7 @@ def test_the_scheduler_is_told_the_deadline_that_holds(
     engine = ScriptedEngine(echo)
     session = Session(lambda model: engine, deadline_s=default)
     now_s = time.time()
-    step = None if step_s is None else Step("w", "stage", time.monotonic() + step_s)
+    step = None if step_s is None else WorkflowStep("w", "stage", time.monotonic() + step_s)
     session.run(relquery("a", deadline=own), step=step)
     tag = engine.submissions[0].tag()
     assert tag.workflow_id == (None if step is None else "w")

@@ -8,7 +8,7 @@ import pytest
 
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Phases, Sampling, Submission, Usage
-from relserve.call.turns import Turn
+from relserve.call.turns import ChatTurn
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
@@ -28,7 +28,7 @@ class Words:
         self.num_seen = 0
 
     def encode(
-        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[ChatTurn] = ()
     ) -> list[list[int]]:
         self.num_seen += len(prompts)
         return [[0, 1, *map(hash, (system or "").split()), *map(hash, p.split())] for p in prompts]
@@ -68,7 +68,11 @@ def test_huge_prompts_are_sampled_by_characters() -> None:
 def test_a_tokenizer_that_fails_leaves_the_estimate_by_characters() -> None:
     class Broken(Words):
         def encode(
-            self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+            self,
+            prompts: Sequence[str],
+            system: str | None,
+            thinking: int = 0,
+            turns: Sequence[ChatTurn] = (),
         ) -> list[list[int]]:
             raise ValueError("template")
 

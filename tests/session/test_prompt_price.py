@@ -9,7 +9,7 @@ import pytest
 from relserve.call.answer_types import Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import Sampling, sampling_of
-from relserve.call.turns import Turn
+from relserve.call.turns import ChatTurn
 from relserve.policies.cost import CostModel
 from relserve.session.prompt_price import ExpectedWork, expected_output, expected_work, price, slopes_s
 
@@ -20,7 +20,7 @@ class Words:
     """A tokenizer of which a word is a token."""
 
     def encode(
-        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[ChatTurn] = ()
     ) -> list[list[int]]:
         return [[0] * len(prompt.split()) for prompt in prompts]
 

@@ -10,7 +10,7 @@ import pytest
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
 from relserve.call.options import Options
-from relserve.call.rel_tag import Step
+from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
@@ -27,7 +27,7 @@ def session_of(engine: ScriptedEngine) -> Session:
 
 
 def test_the_engine_is_told_the_workflow_the_stage_and_the_deadline() -> None:
-    engine, step = ScriptedEngine(echo), Step("w1", "candidates", time.monotonic() + 60)
+    engine, step = ScriptedEngine(echo), WorkflowStep("w1", "candidates", time.monotonic() + 60)
     session = session_of(engine)
     session.run(relquery("a"), step=step)
     with session.open(relquery("a").site, step=step) as opened:
@@ -43,7 +43,7 @@ def test_rows_without_an_answer_at_the_deadline_fail_and_the_others_stand() -> N
     engine = ScriptedEngine(echo, chunk=1, pause_s=0.05)
     session = session_of(engine)
     values = [str(i) for i in range(10, 30)]
-    answers = session.run(relquery(*values), step=Step("w", "s", time.monotonic() + 0.3)).answers
+    answers = session.run(relquery(*values), step=WorkflowStep("w", "s", time.monotonic() + 0.3)).answers
     late = [answer for answer in answers if answer.failure is not None]
     assert 0 < len(late) < 20
     assert {answer.failure.kind for answer in late if answer.failure} == {FailureKind.DEADLINE}
@@ -58,7 +58,7 @@ def test_a_deadline_that_has_passed_asks_nothing_and_leaves_kept_answers(tmp_pat
     cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
     session = Session(lambda model: engine, cache=cache)
     session.run(relquery("a"))
-    answers = session.run(relquery("a", "b"), step=Step("w", "s", time.monotonic() - 1)).answers
+    answers = session.run(relquery("a", "b"), step=WorkflowStep("w", "s", time.monotonic() - 1)).answers
     assert answers[0].value == "a"
     assert answers[1].failure is not None
     assert answers[1].failure.kind is FailureKind.DEADLINE
@@ -69,5 +69,5 @@ def test_a_deadline_that_has_passed_asks_nothing_and_leaves_kept_answers(tmp_pat
 def test_a_deadline_raises_where_failed_rows_do() -> None:
     with pytest.raises(RowError, match="deadline"):
         session_of(ScriptedEngine(echo)).run(
-            relquery("a", on_error="raise"), step=Step("w", "s", time.monotonic() - 1)
+            relquery("a", on_error="raise"), step=WorkflowStep("w", "s", time.monotonic() - 1)
         )

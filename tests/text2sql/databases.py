@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.linking.values import SchemaValues, ValueHit
 from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.cases.results import FirstRows
@@ -17,20 +17,20 @@ BEERS = Schema(
         Table(
             "breweries",
             (
-                Column("id", Kind.INT, "INTEGER"),
-                Column("name", Kind.TEXT, "VARCHAR", values=("Acme", "Bock & Co")),
-                Column("city", Kind.TEXT, "VARCHAR", values=("Berlin", "Oslo")),
+                Column("id", ColumnKind.INT, "INTEGER"),
+                Column("name", ColumnKind.TEXT, "VARCHAR", values=("Acme", "Bock & Co")),
+                Column("city", ColumnKind.TEXT, "VARCHAR", values=("Berlin", "Oslo")),
             ),
             key=("id",), num_rows=2,
         ),
         Table(
             "beers",
             (
-                Column("id", Kind.INT, "INTEGER"),
-                Column("name", Kind.TEXT, "VARCHAR", values=("Amber", "Dark", "Pale")),
-                Column("style", Kind.TEXT, "VARCHAR", comment="kind of beer", values=("IPA", "Stout")),
-                Column("abv", Kind.NUM, "DOUBLE", comment="alcohol by volume"),
-                Column("brewery_id", Kind.INT, "INTEGER", references=Reference("breweries", "id")),
+                Column("id", ColumnKind.INT, "INTEGER"),
+                Column("name", ColumnKind.TEXT, "VARCHAR", values=("Amber", "Dark", "Pale")),
+                Column("style", ColumnKind.TEXT, "VARCHAR", comment="kind of beer", values=("IPA", "Stout")),
+                Column("abv", ColumnKind.NUM, "DOUBLE", comment="alcohol by volume"),
+                Column("brewery_id", ColumnKind.INT, "INTEGER", references=Reference("breweries", "id")),
             ),
             key=("id",), num_rows=3,
         ),

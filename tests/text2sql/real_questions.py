@@ -14,7 +14,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from relserve.linking.schema import Column, Kind, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Schema, Table
 
 FILES = {"financial": "bird_financial_no_trans", "superhero": "bird_superhero"}
 _ALIAS = re.compile(r"[a-z]|t[1-9]")
@@ -57,7 +57,7 @@ def _schema_of(path: Path) -> Schema:
                 Table(
                     name,
                     tuple(
-                        Column(row[1], Kind.TEXT, "VARCHAR")
+                        Column(row[1], ColumnKind.TEXT, "VARCHAR")
                         for row in db.execute(f'PRAGMA table_info("{name}")')
                     ),
                 )

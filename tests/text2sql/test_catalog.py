@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from relserve.errors import UnsafeSqlError, UsageError
-from relserve.linking.schema import Column, Kind, Reference
+from relserve.linking.schema import Column, ColumnKind, Reference
 from relserve.text2sql.catalog.examples import MAX_VALUE_CHARS, SAMPLE_ROWS
 from relserve.text2sql.catalog.reading import kind_of, read_schema
 from relserve.text2sql.catalog.versions import database_version
@@ -42,12 +42,14 @@ def _columns(con: duckdb.DuckDBPyConnection, table: str) -> dict[str, Column]:
 
 def test_columns_have_kinds_comments_references_and_values(con: duckdb.DuckDBPyConnection) -> None:
     assert _columns(con, "beers") == {
-        "id": Column("id", Kind.INT, "INTEGER"),
-        "brewery_id": Column("brewery_id", Kind.INT, "INTEGER", references=Reference("breweries", "id")),
-        "style": Column("style", Kind.TEXT, "VARCHAR", values=("Bock", "Lager")),
-        "abv": Column("abv", Kind.NUM, "DECIMAL(4,2)", "strength"),
-        "color": Column("color", Kind.TEXT, "ENUM('pale', 'dark')", values=("dark", "pale")),
-        "tags": Column("tags", Kind.OTHER, "VARCHAR[]"),
+        "id": Column("id", ColumnKind.INT, "INTEGER"),
+        "brewery_id": Column(
+            "brewery_id", ColumnKind.INT, "INTEGER", references=Reference("breweries", "id")
+        ),
+        "style": Column("style", ColumnKind.TEXT, "VARCHAR", values=("Bock", "Lager")),
+        "abv": Column("abv", ColumnKind.NUM, "DECIMAL(4,2)", "strength"),
+        "color": Column("color", ColumnKind.TEXT, "ENUM('pale', 'dark')", values=("dark", "pale")),
+        "tags": Column("tags", ColumnKind.OTHER, "VARCHAR[]"),
     }
     beers = read_schema(con).table("beers")
     assert (beers.comment, beers.key, beers.num_rows, beers.sql_name) == (
@@ -61,12 +63,15 @@ def test_columns_have_kinds_comments_references_and_values(con: duckdb.DuckDBPyC
 @pytest.mark.parametrize(
     ("sql_type", "kind"),
     [
-        ("DECIMAL(18,3)", Kind.NUM), ("UHUGEINT", Kind.INT), ("TIMESTAMP WITH TIME ZONE", Kind.DATE),
-        ("TIMESTAMP_NS", Kind.DATE), ("TIME", Kind.OTHER), ("INTEGER[3]", Kind.OTHER), ("BLOB", Kind.OTHER),
-        ("STRUCT(a VARCHAR)", Kind.OTHER), ("BOOLEAN", Kind.BOOL), ("ENUM('a', 'b')", Kind.TEXT),
+        ("DECIMAL(18,3)", ColumnKind.NUM), ("UHUGEINT", ColumnKind.INT),
+        ("TIMESTAMP WITH TIME ZONE", ColumnKind.DATE),
+        ("TIMESTAMP_NS", ColumnKind.DATE), ("TIME", ColumnKind.OTHER), ("INTEGER[3]", ColumnKind.OTHER),
+        ("BLOB", ColumnKind.OTHER),
+        ("STRUCT(a VARCHAR)", ColumnKind.OTHER), ("BOOLEAN", ColumnKind.BOOL),
+        ("ENUM('a', 'b')", ColumnKind.TEXT),
     ],
 )  # fmt: skip
-def test_kinds(sql_type: str, kind: Kind) -> None:
+def test_kinds(sql_type: str, kind: ColumnKind) -> None:
     assert kind_of(sql_type) is kind
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from relserve.errors import UnsafeSqlError, UsageError
 from relserve.text2sql.duckdb_database import DuckDBDatabase, answer
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 from relserve.text2sql.options import Text2SqlOptions
 from tests.text2sql.databases import FILL
 from tests.text2sql.replies import engine_of, fenced, session_of
@@ -71,7 +71,7 @@ def test_what_is_no_plain_select_is_refused(con: duckdb.DuckDBPyConnection, sql:
 
 
 def test_a_long_result_is_cut(con: duckdb.DuckDBPyConnection) -> None:
-    database = DuckDBDatabase(con, Text2SqlOptions(), Limits(rows=2))
+    database = DuckDBDatabase(con, Text2SqlOptions(), StatementLimits(rows=2))
     first = database.rows("FROM beers")
     assert (first.table.num_rows, first.is_cut) == (2, True)
     assert not database.rows("FROM beers LIMIT 2").is_cut

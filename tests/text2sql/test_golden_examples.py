@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from relserve.errors import LimitError, UsageError
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 from relserve.text2sql.retrieval import golden
 from relserve.text2sql.retrieval.golden import GoldenExamples
 
@@ -62,6 +62,6 @@ def test_a_view_that_takes_too_long_is_ended(
     con.execute(
         "CREATE VIEW slow AS SELECT 'q' AS question, sum(i)::VARCHAR AS sql FROM range(100000000000) t(i)"
     )
-    monkeypatch.setattr(golden, "LIMITS", Limits(seconds=0.3))
+    monkeypatch.setattr(golden, "LIMITS", StatementLimits(seconds=0.3))
     with pytest.raises(LimitError):
         GoldenExamples(con, "slow")

@@ -15,7 +15,7 @@ import pytest
 from relserve.errors import LimitError, UnsafeSqlError, UsageError
 from relserve.linking.schema import Schema, Table
 from relserve.text2sql.guard.connection import GuardedConnection
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 
 ENDS_WITHIN_S = 60.0  # on a busy machine
 
@@ -75,7 +75,7 @@ def test_a_refused_text_does_not_run(con: duckdb.DuckDBPyConnection, tmp_path: P
     ],
 )
 def test_a_statement_is_ended_at_its_limit(con: duckdb.DuckDBPyConnection, sql: str, limit: str) -> None:
-    limits = Limits(seconds=1.0 if limit == "seconds" else ENDS_WITHIN_S, memory_mb=100, rows=1000)
+    limits = StatementLimits(seconds=1.0 if limit == "seconds" else ENDS_WITHIN_S, memory_mb=100, rows=1000)
     guarded = GuardedConnection(con.cursor(), limits)
     began = time.monotonic()
     with pytest.raises(LimitError, match=rf"limits := {{'{limit}'") as ended:
@@ -88,14 +88,16 @@ def test_a_statement_is_ended_at_its_limit(con: duckdb.DuckDBPyConnection, sql: 
 def test_temporary_files_are_limited(tmp_path: Path) -> None:
     config: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "60MB", "threads": 1}
     with duckdb.connect(tmp_path / "small.duckdb", config=config) as con:
-        guarded = GuardedConnection(con.cursor(), Limits(seconds=ENDS_WITHIN_S, memory_mb=4000, disk_mb=30))
+        guarded = GuardedConnection(
+            con.cursor(), StatementLimits(seconds=ENDS_WITHIN_S, memory_mb=4000, disk_mb=30)
+        )
         with pytest.raises(LimitError, match="temporary files") as ended:
             guarded.rows("SELECT i FROM range(100000000) r(i) ORDER BY hash(i) LIMIT 90000000")
         assert ended.value.limit == "disk_mb"
 
 
 def test_rows_can_be_cut_instead(con: duckdb.DuckDBPyConnection) -> None:
-    guarded = GuardedConnection(con.cursor(), Limits(rows=5))
+    guarded = GuardedConnection(con.cursor(), StatementLimits(rows=5))
     table, is_cut = guarded.first_rows("SELECT a FROM t ORDER BY a")
     assert (table["a"].to_pylist(), is_cut) == ([0, 1, 2, 3, 4], True)
     assert guarded.rows("SELECT a FROM t ORDER BY a LIMIT 5").num_rows == 5
@@ -104,9 +106,9 @@ def test_rows_can_be_cut_instead(con: duckdb.DuckDBPyConnection) -> None:
 def test_the_users_transaction_result_and_settings_stay(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("SET threads = 2; BEGIN; INSERT INTO t VALUES (-1, 'mine')")
     reading = con.execute("SELECT a FROM t WHERE a < 2 ORDER BY a")
-    guarded = GuardedConnection(con.cursor(), Limits(seconds=ENDS_WITHIN_S))
+    guarded = GuardedConnection(con.cursor(), StatementLimits(seconds=ENDS_WITHIN_S))
     assert guarded.rows("SELECT min(a) AS a FROM t").to_pylist() == [{"a": 0}]
-    guarded.limits = Limits(seconds=0.5)
+    guarded.limits = StatementLimits(seconds=0.5)
     with pytest.raises(LimitError):
         guarded.rows("SELECT count(*) FROM t x, t y, t z WHERE x.a + y.a + z.a = 7")
     assert reading.fetchall() == [(-1,), (0,), (1,)]
@@ -136,7 +138,7 @@ def test_an_error_of_duckdb_is_its_own_and_the_next_statement_runs(guarded: Guar
 
 def test_an_interrupt_from_elsewhere_is_no_limit(con: duckdb.DuckDBPyConnection) -> None:
     cursor = con.cursor()
-    guarded = GuardedConnection(cursor, Limits(seconds=ENDS_WITHIN_S))
+    guarded = GuardedConnection(cursor, StatementLimits(seconds=ENDS_WITHIN_S))
     timer = threading.Timer(0.5, cursor.interrupt)
     timer.start()
     with pytest.raises(duckdb.InterruptException):

@@ -8,7 +8,7 @@ import pytest
 from relserve.cache.cache import AnswerCache
 from relserve.errors import UsageError
 from relserve.session.session import Session
-from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import STAGES, replaced, run
@@ -145,7 +145,7 @@ def test_each_stage_can_be_replaced(name: str) -> None:
     seen: list[str] = []
     (own,) = (stage.run for stage in STAGES if stage.name == name)
 
-    def another(cases: Sequence[Case], tools: Tools) -> None:
+    def another(cases: Sequence[QuestionCase], tools: Tools) -> None:
         seen.extend(case.question for case in cases)
         own(cases, tools)
 
@@ -157,9 +157,9 @@ def test_each_stage_can_be_replaced(name: str) -> None:
 
 
 def test_a_stage_of_ones_own_decides() -> None:
-    def mine(cases: Sequence[Case], tools: Tools) -> None:
+    def mine(cases: Sequence[QuestionCase], tools: Tools) -> None:
         for case in cases:
-            case.candidates = [Candidate("SELECT 42", "mine")]
+            case.candidates = [SqlCandidate("SELECT 42", "mine")]
 
     (outcome,) = run(["?"], MemoryDatabase(), session_of(engine_of({})), stages=replaced("candidates", mine))
     assert outcome.sql == "SELECT 42"

@@ -8,8 +8,8 @@ import pytest
 
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import UsageError
-from relserve.linking.schema import Column, Kind, Schema, Table
-from relserve.text2sql.cases.case import Case
+from relserve.linking.schema import Column, ColumnKind, Schema, Table
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 from relserve.text2sql.stages.suggestions import nearest_questions
@@ -111,7 +111,7 @@ def test_too_many_values_are_said() -> None:
 
 def test_a_large_schema_is_cut_to_the_handles() -> None:
     others = tuple(
-        Table(f"thing{number}", tuple(Column(f"f{at}", Kind.INT, "INTEGER") for at in range(10)))
+        Table(f"thing{number}", tuple(Column(f"f{at}", ColumnKind.INT, "INTEGER") for at in range(10)))
         for number in range(30)
     )
     (outcome,) = run([QUESTION], MemoryDatabase(Schema((*others, *BEERS.tables))), session_of(pointer(right)))
@@ -152,7 +152,7 @@ def test_the_embedded_model_for_text_gives_way_to_that_for_sql() -> None:
 
 
 def test_a_case_without_a_choice_has_no_sql() -> None:
-    assert Case("?", BEERS).sql is None
+    assert QuestionCase("?", BEERS).sql is None
 
 
 @pytest.mark.parametrize("given", [{"evidence": "IPA is a style"}, {"examples": "notes"}])

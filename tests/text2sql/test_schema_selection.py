@@ -3,7 +3,7 @@
 import json
 import re
 
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 from relserve.text2sql.stages.narrowing import connected, part_of
@@ -15,7 +15,9 @@ SQL = "SELECT count(*) FROM beers JOIN breweries ON brewery_id = breweries.id WH
 
 
 def column(name: str, points_to: str | None = None) -> Column:
-    return Column(name, Kind.INT, "INTEGER", references=Reference(points_to, "id") if points_to else None)
+    return Column(
+        name, ColumnKind.INT, "INTEGER", references=Reference(points_to, "id") if points_to else None
+    )
 
 
 def filler(number: int) -> Table:

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from relserve.linking.schema import Column, Kind, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Schema, Table
 from relserve.text2sql.grammar.functions import AGGREGATES, SCALARS, WINDOWS
 from relserve.text2sql.grammar.select import select_grammar
 from relserve.text2sql.guard.check import check_select
@@ -23,7 +23,7 @@ xgrammar = later("xgrammar")
 
 def _table(name: str, columns: str, *qualifier: str) -> Table:
     return Table(
-        name, tuple(Column(each, Kind.TEXT, "VARCHAR") for each in columns.split()), qualifier=qualifier
+        name, tuple(Column(each, ColumnKind.TEXT, "VARCHAR") for each in columns.split()), qualifier=qualifier
     )
 
 
@@ -32,7 +32,10 @@ SCHEMA = Schema(
         _table("beers", "id brewery_id style Abv group"),
         _table("breweries", "id name founded"),
         _table("order", "day", "sales"),
-        Table('odd "name" \\ 日本', (Column("a b", Kind.INT, "INTEGER"), Column("x.y", Kind.INT, "INTEGER"))),
+        Table(
+            'odd "name" \\ 日本',
+            (Column("a b", ColumnKind.INT, "INTEGER"), Column("x.y", ColumnKind.INT, "INTEGER")),
+        ),
     )
 )
 BYTES = 256

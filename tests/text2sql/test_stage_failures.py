@@ -18,10 +18,10 @@ from relserve.errors import (
 )
 from relserve.linking.schema import Schema
 from relserve.session.session import Session
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import Outcome, replaced, run
+from relserve.text2sql.pipeline import QuestionOutcome, replaced, run
 from tests.text2sql.databases import MemoryDatabase
 from tests.text2sql.replies import Told, engine_of, fenced, session_of
 from tests.waiting import act_when
@@ -31,7 +31,7 @@ WRONG = "SELECT count(*) FROM beers WHERE stile = 'IPA'"
 THOROUGH = Text2SqlOptions(effort="thorough")
 
 
-def failure_of(outcome: Outcome) -> Text2SqlError:
+def failure_of(outcome: QuestionOutcome) -> Text2SqlError:
     assert outcome.sql is None
     assert outcome.failure is not None
     return outcome.failure
@@ -122,7 +122,7 @@ def test_a_deadline_passes_while_the_model_is_asked() -> None:
 
 
 def test_a_deadline_that_passed_in_a_stage_without_a_model_stops_the_next() -> None:
-    def slow(cases: Sequence[Case], tools: Tools) -> None:
+    def slow(cases: Sequence[QuestionCase], tools: Tools) -> None:
         time.sleep(0.2)
 
     engine = engine_of({"candidates": fenced("SELECT 1")})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from relserve.errors import OptionError
-from relserve.text2sql.guard.limits import DEFAULT, NONE, Limits
+from relserve.text2sql.guard.limits import DEFAULT, NONE, StatementLimits
 from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
 
 
@@ -58,5 +58,5 @@ def test_a_deadline_may_be_an_interval() -> None:
         ({"seconds": Decimal("0.5"), "disk_mb": 7}, DEFAULT._replace(seconds=0.5, disk_mb=7)),
     ],
 )  # fmt: skip
-def test_limits_that_are_not_named_stay(given: Any, expected: Limits) -> None:
+def test_limits_that_are_not_named_stay(given: Any, expected: StatementLimits) -> None:
     assert parse_options({"limits": given}).held_to == expected

@@ -19,11 +19,11 @@ from relserve.errors import Text2SqlError
 from relserve.session.history import QueryRecord
 from relserve.session.session import Session
 from relserve.session.workflows import StepRecord, WorkflowRecord
-from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.duckdb_database import DuckDBDatabase, library_in
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import STAGES, Outcome, Stage, replaced, run
+from relserve.text2sql.pipeline import STAGES, QuestionOutcome, Stage, replaced, run
 from relserve.text2sql.stages import candidates as candidates_stage
 from relserve.text2sql.stages import evaluation as evaluation_stage
 from relserve.text2sql.stages import keywords as keywords_stage
@@ -65,22 +65,22 @@ NAMES = [stage.name for stage in STAGES]
 class Done(NamedTuple):
     """What one run left: outcomes by question, and the session's records."""
 
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, QuestionOutcome]
     steps: list[StepRecord]
     queries: list[QueryRecord]
     workflows: list[WorkflowRecord]
     session: Session
 
 
-def _candidates(cases: Sequence[Case], tools: Tools) -> None:
+def _candidates(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Recorded candidates stand before those of the engine, of which a case must have one at least."""
     for case in cases:
         recorded = REFUSED[case.question] + VALID[case.question]
-        case.candidates += [Candidate(sql, "recorded") for sql in recorded]
+        case.candidates += [SqlCandidate(sql, "recorded") for sql in recorded]
     candidates_stage.candidates(cases, tools)
 
 
-def _unit_tests(cases: Sequence[Case], tools: Tools) -> None:
+def _unit_tests(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """The engine is asked; recorded tests take the place of those that it did not write."""
     evaluation_stage.unit_tests(cases, tools)
     for case in cases:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import replaced, run
@@ -64,7 +64,7 @@ def test_one_under_way_is_neither_met_nor_missed(
     seen: list[bool | None] = []
     session = session_of(engine_of(REPLIES))
 
-    def look(cases: Sequence[Case], tools: Tools) -> None:
+    def look(cases: Sequence[QuestionCase], tools: Tools) -> None:
         jump(monkeypatch, offsets_s)
         tables = [session.history.workflows.workflows_table() for _ in range(2)]
         seen.extend(row["met"] for table in tables for row in table.to_pylist())

@@ -115,9 +115,9 @@ class Client:
 def test_rows_go_one_by_one_where_no_message_is_taken() -> None:
     client, came = Client(), list[Any]()
     rows = [
-        batches.Row("now", [1], "at once", came.append),
-        batches.Row("bad", [13], None, came.append),
-        batches.Row("later", [2], None, came.append),
+        batches.SubmittedRow("now", [1], "at once", came.append),
+        batches.SubmittedRow("bad", [13], None, came.append),
+        batches.SubmittedRow("later", [2], None, came.append),
     ]
     refused = asyncio.run(batches.SingleSender(client).send(rows))
     assert {name: str(error) for name, error in refused.items()} == {"bad": "unlucky"}
@@ -135,7 +135,7 @@ def test_an_engine_that_died_refuses_no_row() -> None:
     client = Client()
     client.errored = True
     with pytest.raises(ValueError, match="unlucky"):
-        asyncio.run(batches.SingleSender(client).send([batches.Row("bad", [13], None, print)]))
+        asyncio.run(batches.SingleSender(client).send([batches.SubmittedRow("bad", [13], None, print)]))
 
 
 def parameters(function: Any) -> list[str]:
@@ -196,7 +196,7 @@ class Prompts:
 @pytest.mark.parametrize(("salt", "told"), [("s", {"cache_salt": "s"}), (None, {})])
 def test_vllm_is_told_the_salt(sender: Any, salt: str | None, told: dict[str, str]) -> None:
     client = Prompts()
-    asyncio.run(sender(client, None, salt).send([batches.Row("a", [1, 2], None, lambda _: None)]))
+    asyncio.run(sender(client, None, salt).send([batches.SubmittedRow("a", [1, 2], None, lambda _: None)]))
     assert client.given == [{"type": "token", "prompt_token_ids": [1, 2], **told}]
 
 

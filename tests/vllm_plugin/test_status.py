@@ -15,7 +15,7 @@ from relserve.call.rel_tag import RelTag
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.status import AFTER_IDLE, EVERY_S, MAX_RELS, StatusFile
+from relserve.vllm_plugin.status import AFTER_IDLE, EVERY_S, MAX_RELS, StatusWriter
 from tests.modules import later
 from tests.vllm_plugin.fake_request import request
 from tests.waiting import Limit, wait_until
@@ -49,7 +49,7 @@ def steps(scheduler: Any, arrivals: list[testing.MadeUpArrival], count: int) -> 
 
 
 def test_the_latest_is_written_and_the_file_goes_at_the_end(tmp_path: Path) -> None:
-    file = StatusFile(tmp_path / "new" / "folder", every_s=0.05)
+    file = StatusWriter(tmp_path / "new" / "folder", every_s=0.05)
     for waiting in range(100):
         file.put(status(waiting=waiting))
     wait_until(lambda: [e.waiting for e in read_engines(file.path.parent)] == [99])
@@ -62,7 +62,7 @@ def test_the_latest_is_written_and_the_file_goes_at_the_end(tmp_path: Path) -> N
 
 
 def test_a_dropped_one_takes_its_file_along(tmp_path: Path) -> None:
-    file = StatusFile(tmp_path, every_s=0.05)
+    file = StatusWriter(tmp_path, every_s=0.05)
     file.put(status())
     wait_until(file.path.exists)
     del file
@@ -72,7 +72,7 @@ def test_a_dropped_one_takes_its_file_along(tmp_path: Path) -> None:
 def test_a_failing_disk_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    file = StatusFile(blocked / "folder", every_s=0.01)
+    file = StatusWriter(blocked / "folder", every_s=0.01)
     for _ in range(5):
         file.put(status())
         time.sleep(0.03)

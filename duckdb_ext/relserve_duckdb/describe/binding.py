@@ -12,7 +12,7 @@ import duckdb
 from relserve_duckdb.describe.casts import cast, null, without_casts
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.describe.guesses import guesses
-from relserve_duckdb.describe.prepared import Prepared
+from relserve_duckdb.describe.prepared import BoundStatement
 from relserve_duckdb.text.parameters import find_parameters, numbered, with_parameters
 
 MOST = 65_535  # parameters: as many values PostgreSQL's protocol carries
@@ -23,7 +23,7 @@ _OTHERWISE = (TEXT, "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # 
 Types = Mapping[str, str]
 
 
-class Binding:
+class StatementBinding:
     """One statement that DuckDB binds as often as it takes.
 
     Args:
@@ -33,7 +33,7 @@ class Binding:
     """
 
     def __init__(
-        self, prepare: Callable[[str], Prepared], text: str, types: Sequence[str | None], counts: bool
+        self, prepare: Callable[[str], BoundStatement], text: str, types: Sequence[str | None], counts: bool
     ) -> None:
         self.prepare, self.text, self.counts = prepare, text, counts
         self.places = find_parameters(text)
@@ -102,7 +102,7 @@ class Binding:
                 return kind
         return guessed[name]
 
-    def _typed(self, bare: Prepared, told: Types, types: Types) -> Description:
+    def _typed(self, bare: BoundStatement, told: Types, types: Types) -> Description:
         """The statement with these types of parameters."""
         every = {**told, **self.given, **types}
         for casts in (types, every):

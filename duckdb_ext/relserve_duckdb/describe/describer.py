@@ -13,10 +13,10 @@ from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
 
 from relserve.errors import UsageError
-from relserve_duckdb.describe.binding import Binding
+from relserve_duckdb.describe.binding import StatementBinding
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.describe.native import is_reachable
-from relserve_duckdb.describe.prepared import Prepared, prepare
+from relserve_duckdb.describe.prepared import BoundStatement, prepare
 from relserve_duckdb.describe.without_native import prepare_plainly
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.text.indirect_calls import IndirectCalls
@@ -66,11 +66,11 @@ class Describer:
         if kind == Type.MULTI:
             return plan_only(self.state, partial(self._of_parts, variables, text))
         counts = kind in _COUNTED and not _has_returning(query)
-        binding = Binding(self._prepare(variables, kind), text, types, counts)
+        binding = StatementBinding(self._prepare(variables, kind), text, types, counts)
         found = plan_only(self.state, binding.describe)
         return found if self._gives_rows(kind, found.columns, query) else found._replace(columns=[])
 
-    def _prepare(self, variables: Variables, kind: Type) -> Callable[[str], Prepared]:
+    def _prepare(self, variables: Variables, kind: Type) -> Callable[[str], BoundStatement]:
         if is_reachable(self.raw):
             return partial(prepare, self.raw, variables)
         return partial(prepare_plainly, self.raw, variables, kind)

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from relserve.call.options import OPTIONS
 from relserve_duckdb.describe.casts import cast
-from relserve_duckdb.text.calls import Call, find_calls
+from relserve_duckdb.text.calls import LlmCall, find_calls
 from relserve_duckdb.text.statements import parse_tree
 
 COUNT = "BIGINT"  # of LIMIT and OFFSET
@@ -37,7 +37,7 @@ def guesses(text: str, unknown: Container[str]) -> dict[str, str]:
     return found
 
 
-def _form(node: exp.Placeholder, calls: list[Call]) -> str | None:
+def _form(node: exp.Placeholder, calls: list[LlmCall]) -> str | None:
     own: exp.Expr = node
     while isinstance(own.parent, exp.Paren):
         own = own.parent
@@ -57,7 +57,7 @@ def _other(both: exp.Binary, one: exp.Expr) -> str:
     return str(other.sql("duckdb"))
 
 
-def _of_option(node: exp.Expr, calls: list[Call]) -> str | None:
+def _of_option(node: exp.Expr, calls: list[LlmCall]) -> str | None:
     """The form of a parameter that is an option of an llm call."""
     for call in calls:
         for name, given in call.options.items():

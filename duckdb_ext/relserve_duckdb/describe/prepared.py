@@ -13,7 +13,7 @@ from relserve_duckdb.text.duckdb_errors import error_of
 from relserve_duckdb.udf.client import Variables
 
 
-class Prepared(NamedTuple):
+class BoundStatement(NamedTuple):
     """What DuckDB's bind tells.
 
     Attributes:
@@ -25,7 +25,7 @@ class Prepared(NamedTuple):
     parameters: dict[str, str | None]
 
 
-def prepare(con: duckdb.DuckDBPyConnection, variables: Variables, text: str) -> Prepared:
+def prepare(con: duckdb.DuckDBPyConnection, variables: Variables, text: str) -> BoundStatement:
     """Prepare one statement on a connection.
 
     Raises:
@@ -37,7 +37,7 @@ def prepare(con: duckdb.DuckDBPyConnection, variables: Variables, text: str) -> 
         if variables.call(c.duckdb_prepare, connection_of(con), text.encode(), ctypes.byref(statement)):
             message = (c.duckdb_prepare_error(statement) or b"").decode()
             raise error_of(message) or duckdb.Error(message)
-        return Prepared(_columns(statement), _types(statement))
+        return BoundStatement(_columns(statement), _types(statement))
     finally:
         c.duckdb_destroy_prepare(ctypes.byref(statement))
 

@@ -12,7 +12,7 @@ import duckdb
 from duckdb import StatementType as Type
 from sqlglot import exp
 
-from relserve_duckdb.describe.prepared import Prepared
+from relserve_duckdb.describe.prepared import BoundStatement
 from relserve_duckdb.text.lexical import LEAD
 from relserve_duckdb.text.parameters import find_parameters, numbered
 from relserve_duckdb.text.statements import parse_tree
@@ -25,7 +25,9 @@ _CALL = re.compile(LEAD + r"(call|pragma)\s++([\w.]++)\s*+(\(.*\))?\s*+;?+\s*+\Z
 _WRITES = (exp.Insert, exp.Update, exp.Delete)
 
 
-def prepare_plainly(con: duckdb.DuckDBPyConnection, variables: Variables, kind: Type, text: str) -> Prepared:
+def prepare_plainly(
+    con: duckdb.DuckDBPyConnection, variables: Variables, kind: Type, text: str
+) -> BoundStatement:
     """What can be told of one statement without running it.
 
     Raises:
@@ -39,17 +41,17 @@ def prepare_plainly(con: duckdb.DuckDBPyConnection, variables: Variables, kind: 
         if root is not None and (query := _query_of_type(node, root)) is not None:
             ((_, types[node.name]),) = bind(query)
     if None in types.values():
-        return Prepared(None, types)
+        return BoundStatement(None, types)
     match kind:
         case Type.SELECT:
-            return Prepared(bind(text), types)
+            return BoundStatement(bind(text), types)
         case Type.EXPLAIN:
-            return Prepared(_PLAN, types)
+            return BoundStatement(_PLAN, types)
         case Type.CALL | Type.PRAGMA if match := _CALL.match(text):
             prefix = "pragma_" if match[1].lower() == "pragma" else ""
-            return Prepared(bind(f"FROM {prefix}{match[2]}{match[3] or '()'}"), types)
+            return BoundStatement(bind(f"FROM {prefix}{match[2]}{match[3] or '()'}"), types)
     query = _query_of_returning(root) if root is not None else None
-    return Prepared(bind(query) if query else (), types)
+    return BoundStatement(bind(query) if query else (), types)
 
 
 def _relation(con: duckdb.DuckDBPyConnection, variables: Variables, text: str) -> Columns:

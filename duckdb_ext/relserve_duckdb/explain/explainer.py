@@ -178,7 +178,7 @@ class Explainer:
         return self.indirect_calls.mentions(statement.text)
 
 
-def _unreached(found: Sequence[Reached], calls: Sequence[Call], parameters: Any) -> list[CallEstimate]:
+def _unreached(found: Sequence[Reached], calls: Sequence[LlmCall], parameters: Any) -> list[CallEstimate]:
     """The calls of the text that no rehearsal reached, though others were: answers decide about them.
 
     Where no call was reached, no row needs one, whatever any answer would be.

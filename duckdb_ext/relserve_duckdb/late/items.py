@@ -14,7 +14,7 @@ from sqlglot import TokenType, exp
 
 from relserve.call.options import FUNCTIONS
 from relserve_duckdb.text.call_limits import CALLED, TEXT2SQL_QUERY
-from relserve_duckdb.text.tokens import Span, Tokens, closing
+from relserve_duckdb.text.tokens import Tokens, TokenSpan, closing
 
 ROW_CALLS = frozenset(name for name in CALLED if name == TEXT2SQL_QUERY or not FUNCTIONS[name].aggregate)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -77,7 +77,7 @@ def function_names(tokens: Tokens) -> set[str]:
 
 
 def read_item(
-    item: exp.Expr, place: int, tokens: Tokens, span: Span, kinds: Kinds, parameters: Collection[int]
+    item: exp.Expr, place: int, tokens: Tokens, span: TokenSpan, kinds: Kinds, parameters: Collection[int]
 ) -> Item:
     """Take apart an item that has llm calls.
 
@@ -97,7 +97,7 @@ def read_item(
     expression = item.this if isinstance(item, exp.Alias) else item
     if any(isinstance(node.parent, exp.Func) and not _is_call(node.parent) for node in _arrows(expression)):
         raise NotLate("an arrow that may be a lambda")
-    inner = Span(span.first, last)
+    inner = TokenSpan(span.first, last)
     wholes = list(_wholes(tokens, inner, kinds))
     for found in expression.find_all(*_UNSURE):
         if not _is_a_field(found) and not any(w.start <= found.meta.get("start", -1) < w.end for w in wholes):
@@ -141,7 +141,7 @@ def _column(node: exp.Column) -> Leaf:
     return Leaf(min(part.meta["start"] for part in parts), max(part.meta["end"] for part in parts) + 1)
 
 
-def _wholes(tokens: Tokens, span: Span, kinds: Kinds) -> Iterator[Leaf]:
+def _wholes(tokens: Tokens, span: TokenSpan, kinds: Kinds) -> Iterator[Leaf]:
     """The aggregates and window functions of an item, which are evaluated with the rows that they see.
 
     Raises:

@@ -36,7 +36,7 @@ from relserve_duckdb.text.calls import by_name, find_calls
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.parameters import find_parameters, masked
 from relserve_duckdb.text.select_items import select_items
-from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
+from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced
 from relserve_duckdb.text.statements import Statement, parse_tree, standing_in
 from relserve_duckdb.text.tokens import tokens_of
 from relserve_duckdb.udf.client import Variables
@@ -122,14 +122,14 @@ class LateCalls:
     ) -> StandIn | None:
         """The text with every query in it rewritten that can be; None for none."""
         marks = [place for place in find_parameters(statement.text) if statement.text[place.start] == "?"]
-        whole = replaced(statement.text, [Piece(f"${each.name}", each.start, each.end) for each in marks])
+        whole = replaced(statement.text, [TextPiece(f"${each.name}", each.start, each.end) for each in marks])
         if self.indirect_calls.calling_definitions(statement.text) and statement.is_verbatim:
             query = parse_tree(statement.rehearsal)
             views = [] if query is None else with_views(tokens_of(whole.text), query, self._view)
             whole = whole.then(replaced(whole.text, views)) if views else whole
         text, tokens = whole.text, tokens_of(whole.text)
         bind = partial(self._bind, variables, parameters)
-        parts: list[Piece] = []
+        parts: list[TextPiece] = []
         done = -1
         for first, last in limited_queries(tokens):
             if first <= done:
@@ -138,10 +138,10 @@ class LateCalls:
             query_parts = self._parts(text[start:end], partial(bind, ctes_before(text, tokens, first)))
             if query_parts:
                 done = last
-                parts += [Piece(each.text, each.start + start, each.end + start) for each in query_parts]
+                parts += [TextPiece(each.text, each.start + start, each.end + start) for each in query_parts]
         return whole.then(replaced(text, parts)) if parts else None
 
-    def _parts(self, text: str, bind: Callable[[str], Columns]) -> list[Piece]:
+    def _parts(self, text: str, bind: Callable[[str], Columns]) -> list[TextPiece]:
         """What takes the place of parts of a query whose calls can come later; nothing for any other."""
         query = sqlglot.parse_one(masked(text), read="duckdb")
         if not isinstance(query, exp.Select):
@@ -151,7 +151,7 @@ class LateCalls:
             return []
         wanted = bind(text)
         while items:
-            carried = [Piece(_carrier(k, item, text), item.start, item.end) for k, item in items.items()]
+            carried = [TextPiece(_carrier(k, item, text), item.start, item.end) for k, item in items.items()]
             columns = bind(replaced(text, carried).text)
             places = {
                 place: k
@@ -171,7 +171,7 @@ class LateCalls:
         names = ", ".join(f"{_PREFIX}c{place}" for place in range(len(wanted.names)))
         before = f"SELECT {', '.join(outputs)} FROM ("
         parts = [
-            Piece(before, 0, 0), *carried, Piece(f") AS {LATE_ROWS}({names})", len(text), len(text))
+            TextPiece(before, 0, 0), *carried, TextPiece(f") AS {LATE_ROWS}({names})", len(text), len(text))
         ]  # fmt: skip
         return parts if bind(replaced(text, parts).text).is_like(wanted) else []
 
@@ -257,7 +257,7 @@ def _value(place: int, places: Mapping[int, int], items: Mapping[int, Item], tex
     item = items[k]
     fields = {leaf: i for i, leaf in enumerate(dict.fromkeys(text[e.start : e.end] for e in item.leaves))}
     parts = [
-        Piece(
+        TextPiece(
             f"system.main.struct_extract({column}, '{_PREFIX}{k}_{fields[text[e.start : e.end]]}')",
             e.start,
             e.end,

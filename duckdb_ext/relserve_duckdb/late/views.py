@@ -9,13 +9,13 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.late.queries import beginning
-from relserve_duckdb.text.stand_in import Piece
+from relserve_duckdb.text.stand_in import TextPiece
 from relserve_duckdb.text.tokens import OPENING, Tokens, closing, tokens_of
 
 DefinitionOf = Callable[[str], str | None]  # the CREATE VIEW of a view that calls, None for any other name
 
 
-def with_views(tokens: Tokens, query: exp.Expr, definition_of: DefinitionOf) -> list[Piece]:
+def with_views(tokens: Tokens, query: exp.Expr, definition_of: DefinitionOf) -> list[TextPiece]:
     """What to put into a statement so that its query has such views as CTEs; nothing where that is not sure.
 
     Args:
@@ -32,9 +32,9 @@ def with_views(tokens: Tokens, query: exp.Expr, definition_of: DefinitionOf) -> 
     parts = ", ".join(found.values())
     if tokens[start].token_type is TokenType.WITH:
         place = tokens[start].end + 1
-        return [Piece(f" {parts},", place, place)]
+        return [TextPiece(f" {parts},", place, place)]
     place = tokens[start].start
-    return [Piece(f"WITH {parts} ", place, place)]
+    return [TextPiece(f"WITH {parts} ", place, place)]
 
 
 def _collect(query: exp.Expr, definition_of: DefinitionOf, found: dict[str, str]) -> None:

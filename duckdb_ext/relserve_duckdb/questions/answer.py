@@ -11,8 +11,8 @@ from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.question_options import options_of
 
 if TYPE_CHECKING:  # the pipeline is imported by the first question
-    from relserve.text2sql.cases.case import Candidate, Trace
-    from relserve.text2sql.pipeline import Outcome
+    from relserve.text2sql.cases.case import SqlCandidate, Trace
+    from relserve.text2sql.pipeline import QuestionOutcome
 
 
 class Text2SqlAnswer:
@@ -25,10 +25,12 @@ class Text2SqlAnswer:
         workflow_id: of its row in llm_workflows().
     """
 
-    def __init__(self, outcome: Outcome, options: Mapping[str, Any], run: Callable[[str], Any]) -> None:
+    def __init__(
+        self, outcome: QuestionOutcome, options: Mapping[str, Any], run: Callable[[str], Any]
+    ) -> None:
         self.question: str = outcome.question
         self.sql: str = outcome.sql or ""
-        self.candidates: tuple[Candidate, ...] = outcome.candidates
+        self.candidates: tuple[SqlCandidate, ...] = outcome.candidates
         self.trace: list[Trace] = list(outcome.steps)
         self.workflow_id: str = outcome.workflow_id
         self._limits, self._run = options_of(TEXT2SQL, options).held_to, run

@@ -14,14 +14,14 @@ from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.check import check_select
 from relserve.text2sql.options import Text2SqlOptions
 from relserve_duckdb.questions.arguments import Question, checked_text
-from relserve_duckdb.questions.chosen import Chosen, chosen
+from relserve_duckdb.questions.chosen import ChosenQuery, chosen
 from relserve_duckdb.questions.qualifying import qualified
 from relserve_duckdb.questions.reading_place import ReadingPlace, find_reading_place
 from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.question_options import options_of
 
 if TYPE_CHECKING:  # the pipeline is imported by the first question
-    from relserve.text2sql.pipeline import Outcome
+    from relserve.text2sql.pipeline import QuestionOutcome
 
 MAX_KEPT = 1000
 
@@ -38,7 +38,7 @@ class Pipeline(Protocol):
         *,
         evidence: Sequence[str | None] | None,
         cancel: threading.Event,
-    ) -> list[Outcome]:
+    ) -> list[QuestionOutcome]:
         """One outcome a question, in order; see `relserve.text2sql.pipeline.run`.
 
         Args:
@@ -64,7 +64,7 @@ class Asker:
         self.last_sql: str | None = None
         self._raw, self.session = raw, session
         self._place = ReadingPlace()
-        self._kept: dict[tuple[Question, str], Chosen] = {}  # by question and search path
+        self._kept: dict[tuple[Question, str], ChosenQuery] = {}  # by question and search path
 
     def look(self) -> None:
         """Look where the connection stands, which runs nothing now but may ask while it does."""
@@ -78,7 +78,7 @@ class Asker:
         evidence: Sequence[str | None] | None = None,
         runs: bool = False,
         to_run: bool = False,
-    ) -> list[Outcome]:
+    ) -> list[QuestionOutcome]:
         """Have questions become SQL, all of them together.
 
         Args:
@@ -103,7 +103,7 @@ class Asker:
             self._check([outcome.sql for outcome in outcomes if outcome.sql is not None], options)
         return outcomes
 
-    def answer(self, question: str, options: Mapping[str, Any], cancel: threading.Event) -> Outcome:
+    def answer(self, question: str, options: Mapping[str, Any], cancel: threading.Event) -> QuestionOutcome:
         """The outcome of one question, which has SQL.
 
         Args:
@@ -122,7 +122,7 @@ class Asker:
             return outcome
         return outcome._replace(sql=qualified(self._raw, found, lambda _: False))
 
-    def kept(self, question: Question) -> Chosen | None:
+    def kept(self, question: Question) -> ChosenQuery | None:
         """What was last chosen for a question, where the connection looked at it; None: it was not asked."""
         return self._kept.get((question, self._place.search_path))
 
@@ -139,7 +139,7 @@ class Asker:
             for sql in sqls:
                 check_select(self._raw, sql, allowed)
 
-    def known(self, question: Question) -> Chosen | None:
+    def known(self, question: Question) -> ChosenQuery | None:
         """The same, as long as the SQL still binds and means the same; else it is forgotten."""
         self.look()
         found = self.kept(question)
@@ -153,7 +153,7 @@ class Asker:
             return None
         return found
 
-    def _keep(self, question: Question, found: Chosen) -> None:
+    def _keep(self, question: Question, found: ChosenQuery) -> None:
         key = (question, self._place.search_path)
         self._kept.pop(key, None)
         self._kept[key] = found

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import duckdb
 
 from relserve.text2sql.guard.check import tables_read
-from relserve.text2sql.guard.tables import Entry, Path
+from relserve.text2sql.guard.tables import CatalogTable, Path
 
 _MAY_END = (duckdb.token_type.comment, duckdb.token_type.operator)
 
 
-class Chosen(NamedTuple):
+class ChosenQuery(NamedTuple):
     """One SELECT, without a semicolon or comments at its end.
 
     Attributes:
@@ -21,17 +21,17 @@ class Chosen(NamedTuple):
     """
 
     sql: str
-    meant: Mapping[Path, frozenset[Entry]]
+    meant: Mapping[Path, frozenset[CatalogTable]]
 
 
-def chosen(con: duckdb.DuckDBPyConnection, sql: str) -> Chosen:
+def chosen(con: duckdb.DuckDBPyConnection, sql: str) -> ChosenQuery:
     """SQL as it was checked on a connection.
 
     Raises:
         UnsafeSqlError: it is more than a SELECT over tables.
     """
     reads = tables_read(con, sql, None)
-    return Chosen(bare(sql), {read.path: read.meant for read in reads})
+    return ChosenQuery(bare(sql), {read.path: read.meant for read in reads})
 
 
 def bare(sql: str) -> str:

@@ -16,20 +16,22 @@ from relserve.errors import OptionError, Text2SqlError, UsageError
 from relserve.text2sql.guard.limits import limited
 from relserve_duckdb.questions.arguments import Question, question_of
 from relserve_duckdb.questions.asker import Asker
-from relserve_duckdb.questions.chosen import Chosen
+from relserve_duckdb.questions.chosen import ChosenQuery
 from relserve_duckdb.questions.embedding import embedded, qualified_for
 from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.macros import has_parameters, makes_macro
 from relserve_duckdb.text.parameters import find_parameters
 from relserve_duckdb.text.question_calls import TEXT2SQL, QuestionCall, find_question_calls
 from relserve_duckdb.text.quoted_errors import quoted
-from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
+from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced
 from relserve_duckdb.text.statements import Statement, only_explains, split, standing_in
 from relserve_duckdb.udf.connection_state import ConnectionState
 
 _ROW = f"FROM (VALUES ('{TEXT2SQL}', {{}})) plans(explain_key, explain_value)"
 
-Queries = Callable[[StandIn, Sequence[Question]], Mapping[Question, Chosen]]  # the SQL of a text's questions
+Queries = Callable[
+    [StandIn, Sequence[Question]], Mapping[Question, ChosenQuery]
+]  # the SQL of a text's questions
 
 
 class NotAsked(Exception):
@@ -97,9 +99,9 @@ class Expander:
             kind = OptionError if isinstance(error, OptionError) else UsageError
             raise kind(f"{error}\n\n{_place(text, call)}") from error
 
-    def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, Chosen]:
+    def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, ChosenQuery]:
         """Ask: those of one statement that have the same options together."""
-        found: dict[Question, Chosen] = {}
+        found: dict[Question, ChosenQuery] = {}
         for options in dict.fromkeys(each.options for each in questions):
             texts = [each.text for each in dict.fromkeys(questions) if each.options == options]
             for outcome in self.asker.ask(texts, options, self.state.run.cancel, to_run=True):
@@ -111,7 +113,7 @@ class Expander:
                     found[question] = kept
         return found
 
-    def _kept(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, Chosen]:
+    def _kept(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, ChosenQuery]:
         known = {each: self.asker.known(each) for each in questions}
         if unknown := [_not_asked(each) for each, sql in known.items() if sql is None]:
             raise NotAsked("\n".join(unknown))
@@ -131,7 +133,7 @@ def _numbered(written: str) -> StandIn:
     """A text with `$1` for the first `?`: its parameters must keep their values when some go away."""
     places = find_parameters(written)
     marks = [place for place in places if written[place.start : place.end] == "?"]
-    return replaced(written, [Piece(f"${place.name}", place.start, place.end) for place in marks])
+    return replaced(written, [TextPiece(f"${place.name}", place.start, place.end) for place in marks])
 
 
 def _left(parameters: Any, text: str, expanded: str) -> Any:

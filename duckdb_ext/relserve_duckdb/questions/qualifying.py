@@ -15,9 +15,9 @@ from relserve.errors import UsageError
 from relserve.linking.schema import quoted
 from relserve.text2sql.guard.check import tables_read
 from relserve.text2sql.guard.names import folded
-from relserve.text2sql.guard.tables import Entry, Path, read_tables
+from relserve.text2sql.guard.tables import CatalogTable, Path, read_tables
 from relserve.text2sql.guard.walk import TableRead
-from relserve_duckdb.questions.chosen import Chosen
+from relserve_duckdb.questions.chosen import ChosenQuery
 from relserve_duckdb.text.macros import makes_macro
 
 _WITH = re.compile(r"(?i)\bwith\b")
@@ -34,7 +34,7 @@ def hidden_in(text: str) -> Callable[[str], bool]:
     return lambda name: folded(name.replace('"', '""')) in words
 
 
-def qualified(con: duckdb.DuckDBPyConnection, chosen: Chosen, is_hidden: Callable[[str], bool]) -> str:
+def qualified(con: duckdb.DuckDBPyConnection, chosen: ChosenQuery, is_hidden: Callable[[str], bool]) -> str:
     """The SQL with names that mean the same tables on this connection.
 
     Raises:
@@ -60,7 +60,7 @@ def qualified(con: duckdb.DuckDBPyConnection, chosen: Chosen, is_hidden: Callabl
     return data.decode()
 
 
-def _paths(wanted: frozenset[Entry]) -> list[Path]:
+def _paths(wanted: frozenset[CatalogTable]) -> list[Path]:
     """The longer names of the one table that a name meant, the shortest first."""
     if len(wanted) != 1:
         return []

@@ -9,7 +9,7 @@ from relserve.call.relquery import Usage, new_rel_id
 from relserve.errors import EngineError, Failure, FailureKind, Text2SqlError, UsageError
 from relserve.session.history import QueryRecord
 from relserve.session.recorder import Recorder
-from relserve.text2sql.pipeline import Outcome
+from relserve.text2sql.pipeline import QuestionOutcome
 from relserve_duckdb.questions.asker import Asker
 from relserve_duckdb.udf.question_site import AskedQuestions
 
@@ -54,7 +54,7 @@ class Queries:
         return [outcome.sql for outcome in outcomes]
 
 
-def _put_on_record(recorder: Recorder, outcome: Outcome, num_rows: int, raises: bool) -> None:
+def _put_on_record(recorder: Recorder, outcome: QuestionOutcome, num_rows: int, raises: bool) -> None:
     failure = outcome.failure
     if failure is None:
         return

@@ -14,7 +14,7 @@ from sqlglot import exp
 from relserve.call.options import Options, parse_options
 from relserve.call.relquery import CallSite
 from relserve.errors import RelserveError
-from relserve_duckdb.text.calls import Call, Parameters, constant, constants_of
+from relserve_duckdb.text.calls import LlmCall, Parameters, constant, constants_of
 from relserve_duckdb.udf.site import sql_type_of
 
 LATE_ROWS = "relserve_late_rows"  # what a query is called around which its llm calls are evaluated
@@ -75,7 +75,7 @@ class FilterShape:
 
 
 def find_filter_shape(
-    root: exp.Expr | None, calls: Sequence[Call], parameters: Parameters
+    root: exp.Expr | None, calls: Sequence[LlmCall], parameters: Parameters
 ) -> FilterShape | None:
     """The shape of a statement, None when it is not surely one of those that can do with fewer prompts."""
     wrappers: list[exp.Select] = []
@@ -101,7 +101,7 @@ def find_filter_shape(
     return FilterShape(filters, limit, offset)
 
 
-def _filters(core: exp.Select, calls: Sequence[Call], parameters: Parameters) -> Iterator[Filter]:
+def _filters(core: exp.Select, calls: Sequence[LlmCall], parameters: Parameters) -> Iterator[Filter]:
     """The conjuncts with llm calls.
 
     Raises:
@@ -120,7 +120,7 @@ def _filters(core: exp.Select, calls: Sequence[Call], parameters: Parameters) ->
             yield _filter(conjunct, mine[0], parameters)
 
 
-def _filter(conjunct: exp.Expr, call: Call, parameters: Parameters) -> Filter:
+def _filter(conjunct: exp.Expr, call: LlmCall, parameters: Parameters) -> Filter:
     if conjunct.find(exp.Query) is not None:
         raise LookupError("a subquery")
     if isinstance(call.node.parent, exp.Dot):
@@ -148,12 +148,12 @@ def _is_inside(node: exp.Expr, above: exp.Expr) -> bool:
     return node is above
 
 
-def _has_call(item: exp.Expr, calls: Sequence[Call]) -> bool:
+def _has_call(item: exp.Expr, calls: Sequence[LlmCall]) -> bool:
     return any(_is_inside(call.node, item) for call in calls)
 
 
 def _is_harmless(
-    call: Call, around: Sequence[exp.Select], heads: set[tuple[str, str]], parameters: Parameters
+    call: LlmCall, around: Sequence[exp.Select], heads: set[tuple[str, str]], parameters: Parameters
 ) -> bool:
     """Whether a call outside the WHERE sees only rows that passed, and asks nothing that a filter asks.
 

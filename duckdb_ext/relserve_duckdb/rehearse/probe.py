@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from relserve.call.answer_types import Choice, Number, Text, YesNo
+from relserve.call.answer_types import ChoiceAnswer, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS
 from relserve.session.folding import FoldedRows
 from relserve_duckdb.rehearse.rehearsal import Rehearsal
@@ -76,7 +76,7 @@ def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -
     found = {site: Reached(site, tally) for site, tally in tallies.items()}
     if rehearsal.independent or not found:
         return list(found.values())
-    attempt = Probe(state, run, rehearsal, found, tallies)
+    attempt = RehearsalProbe(state, run, rehearsal, found, tallies)
     number = 0
     # varying the last one teaches nothing once every call of the text was reached
     while number < len(found) - (len(found) == num_calls) and attempt.num_left > 0:
@@ -86,7 +86,7 @@ def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -
 
 
 @dataclass
-class Probe:
+class RehearsalProbe:
     """The rehearsals with made-up answers, kept in a run of their own, which skips no prompt."""
 
     state: ConnectionState
@@ -149,7 +149,7 @@ def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
     match kind:
         case YesNo():
             values: list[Any] = [True, False]
-        case Choice():
+        case ChoiceAnswer():
             values = list(kind.choices[:MAX_CHOICES])
         case Number():
             values = [kind.hi, kind.lo]

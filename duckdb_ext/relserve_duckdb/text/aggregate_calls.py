@@ -12,7 +12,7 @@ from sqlglot import TokenType
 
 from relserve.errors import UsageError
 from relserve_duckdb.text.call_limits import AGGREGATE, one_value_only
-from relserve_duckdb.text.tokens import Span, Tokens, argument_name, arguments, closing, outside_brackets
+from relserve_duckdb.text.tokens import Tokens, TokenSpan, argument_name, arguments, closing, outside_brackets
 
 _PARAMETERS = ("prompt", "value")
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -29,13 +29,13 @@ class AggregateCall:
         after: FILTER (..) and OVER, behind the parentheses.
     """
 
-    span: Span
+    span: TokenSpan
     distinct: bool
-    template: Span
-    value: Span
-    options: tuple[Span, ...]
-    order: Span | None
-    after: Span | None
+    template: TokenSpan
+    value: TokenSpan
+    options: tuple[TokenSpan, ...]
+    order: TokenSpan | None
+    after: TokenSpan | None
 
 
 def find_aggregate_calls(tokens: Tokens) -> dict[int, AggregateCall]:
@@ -69,14 +69,14 @@ def _read(tokens: Tokens, name: int) -> AggregateCall | None:
     given = list(arguments(tokens, first, end if order is None else order.first))
     options = tuple(each for each in given if argument_name(tokens, each) not in (None, *_PARAMETERS))
     template, value = _template_and_value(tokens, given)
-    after = Span(end + 1, last) if last > end else None
-    return AggregateCall(Span(name, last), distinct, template, value, options, order, after)
+    after = TokenSpan(end + 1, last) if last > end else None
+    return AggregateCall(TokenSpan(name, last), distinct, template, value, options, order, after)
 
 
-def _template_and_value(tokens: Tokens, found: list[Span]) -> tuple[Span, Span]:
+def _template_and_value(tokens: Tokens, found: list[TokenSpan]) -> tuple[TokenSpan, TokenSpan]:
     given = [each for each in found if argument_name(tokens, each) is None]
     for parameter in _PARAMETERS:
-        given += [Span(e.first + 2, e.last) for e in found if argument_name(tokens, e) == parameter]
+        given += [TokenSpan(e.first + 2, e.last) for e in found if argument_name(tokens, e) == parameter]
     if len(given) != 2:
         raise UsageError(one_value_only(max(len(given) - 1, 0)))
     template, value = given
@@ -94,8 +94,8 @@ def _end_of_clauses(tokens: Tokens, end: int) -> int:
     return end
 
 
-def _order(tokens: Tokens, first: int, end: int) -> Span | None:
+def _order(tokens: Tokens, first: int, end: int) -> TokenSpan | None:
     for i in outside_brackets(tokens, first, end):
         if tokens[i].token_type is TokenType.ORDER_BY:
-            return Span(i, end - 1)
+            return TokenSpan(i, end - 1)
     return None

@@ -18,8 +18,8 @@ from sqlglot.errors import SqlglotError
 from relserve_duckdb.text.aggregate_calls import AggregateCall, find_aggregate_calls
 from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING
 from relserve_duckdb.text.select_items import select_items
-from relserve_duckdb.text.stand_in import Piece, StandIn
-from relserve_duckdb.text.tokens import Span, Tokens, tokens_of
+from relserve_duckdb.text.stand_in import StandIn, TextPiece
+from relserve_duckdb.text.tokens import Tokens, TokenSpan, tokens_of
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def aggregate_text(written: str, name_of: NameOf) -> StandIn | None:
             names[item.last] = name_of(StandIn(written, tuple(plain.pieces)).text)
     writer = _Writer(written, tokens, calls, numbers, names)
     writer.copy(0, tokens[0].start)
-    writer.write(Span(0, len(tokens) - 1))
+    writer.write(TokenSpan(0, len(tokens) - 1))
     writer.copy(tokens[-1].end + 1, len(written))
     return StandIn(written, tuple(writer.pieces))
 
@@ -79,16 +79,16 @@ class _Writer:
     calls: Mapping[int, AggregateCall]
     numbers: Mapping[int, int]
     names: Mapping[int, str | None]
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[TextPiece] = field(default_factory=list)
 
     def copy(self, start: int, end: int) -> None:
         last = self.pieces[-1] if self.pieces else None
         if last is not None and last.text is None and last.end == start:
-            self.pieces[-1] = Piece(None, last.start, end)
+            self.pieces[-1] = TextPiece(None, last.start, end)
         elif start < end:
-            self.pieces.append(Piece(None, start, end))
+            self.pieces.append(TextPiece(None, start, end))
 
-    def write(self, span: Span, whole: Span | None = None) -> None:
+    def write(self, span: TokenSpan, whole: TokenSpan | None = None) -> None:
         """Write the tokens of a span and what stands between them.
 
         Args:
@@ -124,11 +124,11 @@ class _Writer:
             self._put(f", {ASCENDING} := true", first)
         self._put(")", first)
 
-    def _write_part(self, before: str, part: Span | None, whole: Span) -> None:
+    def _write_part(self, before: str, part: TokenSpan | None, whole: TokenSpan) -> None:
         if part is not None:
             self._put(before, whole.first)
             self.write(part, whole)
 
     def _put(self, text: str, token: int) -> None:
         found = self.tokens[token]
-        self.pieces.append(Piece(text, found.start, found.end + 1))
+        self.pieces.append(TextPiece(text, found.start, found.end + 1))

@@ -32,7 +32,7 @@ Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Call:
+class LlmCall:
     """One llm call: its function and the expressions it is given."""
 
     node: exp.Anonymous
@@ -42,13 +42,13 @@ class Call:
     options: Mapping[str, exp.Expr]
 
 
-def find_calls(tree: exp.Expr) -> list[Call]:
+def find_calls(tree: exp.Expr) -> list[LlmCall]:
     """The llm calls of a parsed statement."""
     nodes = ((node, _function_of(node)) for node in tree.find_all(exp.Anonymous))
     return [_read(node, function) for node, function in nodes if function in CALLED]
 
 
-def check_call(call: Call, parameters: Parameters) -> None:
+def check_call(call: LlmCall, parameters: Parameters) -> None:
     """Check everything about a call that its text tells: number of values, template, options.
 
     Raises:
@@ -85,14 +85,14 @@ def by_name(parameters: Any) -> Parameters:
     return {str(i): value for i, value in enumerate(parameters or (), 1)}
 
 
-def has_no_column(call: Call) -> bool:
+def has_no_column(call: LlmCall) -> bool:
     """Whether a call's prompt is the same for all rows of a SELECT that reads some."""
     select = call.node.parent_select
     reads = isinstance(select, exp.Select) and select.args.get("from_") is not None
     return reads and not call.values and isinstance(call.template, exp.Literal)
 
 
-def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
+def are_independent(calls: Sequence[LlmCall], root: exp.Expr) -> bool:
     """Whether no call's inputs depend on another call's answers, as far as the text tells.
 
     True when all of them are plain output columns of the statement.
@@ -106,7 +106,7 @@ def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
     return all(_is_plain_output(call.node, root) for call in calls)
 
 
-def look_alike_behind_guards(calls: Sequence[Call]) -> bool:
+def look_alike_behind_guards(calls: Sequence[LlmCall]) -> bool:
     """Whether a guard decides between calls that look alike but for their values.
 
     `llm_filter('{}?', a) OR llm_filter('{}?', b)` asks about b only where the answer about a is no; a
@@ -117,7 +117,7 @@ def look_alike_behind_guards(calls: Sequence[Call]) -> bool:
     return any(heads.count(head) > 1 for head, guard in zip(heads, guarded, strict=True) if guard)
 
 
-def template_text(call: Call, parameters: Parameters) -> str | None:
+def template_text(call: LlmCall, parameters: Parameters) -> str | None:
     """The text of a call's template; None where only DuckDB can tell it."""
     text = None if call.template is None else _constant(call.template, parameters)
     return text if isinstance(text, str) else None
@@ -135,7 +135,7 @@ def constant(node: exp.Expr, parameters: Parameters) -> Any:
     return value
 
 
-def constants_of(call: Call, parameters: Parameters) -> tuple[str, dict[str, Any]]:
+def constants_of(call: LlmCall, parameters: Parameters) -> tuple[str, dict[str, Any]]:
     """The template and the options of a call.
 
     Raises:
@@ -147,7 +147,7 @@ def constants_of(call: Call, parameters: Parameters) -> tuple[str, dict[str, Any
     return template, {name: constant(value, parameters) for name, value in call.options.items()}
 
 
-def _check_question(call: Call) -> None:
+def _check_question(call: LlmCall) -> None:
     if len(call.values) != 1:
         raise UsageError(f"{TEXT2SQL_QUERY}() takes one question a row, and options by name")
     for name in call.options:
@@ -170,7 +170,7 @@ def _is_aggregate(function: str) -> bool:
     return function in FUNCTIONS and FUNCTIONS[function].aggregate
 
 
-def _read(node: exp.Anonymous, function: str) -> Call:
+def _read(node: exp.Anonymous, function: str) -> LlmCall:
     positional, named = [], {}
     for argument in node.expressions:
         if isinstance(argument, (exp.PropertyEQ, exp.Kwarg)):
@@ -179,17 +179,17 @@ def _read(node: exp.Anonymous, function: str) -> Call:
             positional.append(argument)
     if function == TEXT2SQL_QUERY:
         positional += [named.pop(QUESTION)] if QUESTION in named else []
-        return Call(node, function, None, tuple(positional), named)
+        return LlmCall(node, function, None, tuple(positional), named)
     template = positional[0] if positional else named.pop("prompt", None)
     values = positional[1:]
     if _is_aggregate(function) and "value" in named:
         values.append(named.pop("value"))
     if node.name.lower() == AGGREGATE_LIST:
         named.pop(ASCENDING, None)
-    return Call(node, function, template, tuple(values), named)
+    return LlmCall(node, function, template, tuple(values), named)
 
 
-def _check_options(call: Call, parameters: Parameters) -> None:
+def _check_options(call: LlmCall, parameters: Parameters) -> None:
     values = {name: _constant(expression, parameters) for name, expression in call.options.items()}
     known = {name: value for name, value in values.items() if value is not _UNKNOWN}
     if len(known) == len(values):

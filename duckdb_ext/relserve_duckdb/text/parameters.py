@@ -18,7 +18,7 @@ _TOKENS = re.compile(
 )
 
 
-class Place(NamedTuple):
+class ParameterPlace(NamedTuple):
     """A parameter in a text: from where to where, and its name, which is a number for $1 and ?."""
 
     start: int
@@ -26,22 +26,22 @@ class Place(NamedTuple):
     name: str
 
 
-def find_parameters(text: str) -> list[Place]:
+def find_parameters(text: str) -> list[ParameterPlace]:
     """The parameters of a text, in its order; the first ? is called 1."""
     if "$" not in text and "?" not in text:
         return []
-    found: list[Place] = []
+    found: list[ParameterPlace] = []
     num_marks = 0
     for match in _TOKENS.finditer(text):
         name = match["name"] or match["number"]
         if name is None:
             continue
         num_marks += name == ""
-        found.append(Place(match.start(), match.end(), name or str(num_marks)))
+        found.append(ParameterPlace(match.start(), match.end(), name or str(num_marks)))
     return found
 
 
-def with_parameters(text: str, places: Sequence[Place], forms: Mapping[str, str]) -> str:
+def with_parameters(text: str, places: Sequence[ParameterPlace], forms: Mapping[str, str]) -> str:
     """The text with other forms of its parameters; `{}` in a form is the parameter as it is written."""
     parts, done = [], 0
     for place in places:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import TokenType
 
-from relserve_duckdb.text.tokens import CLOSING, OPENING, Span, Tokens, closing
+from relserve_duckdb.text.tokens import CLOSING, OPENING, Tokens, TokenSpan, closing
 
 _ENDING = frozenset(
     (
@@ -25,7 +25,7 @@ class _Brackets:
     item: int | None = None  # the first token of the item that is open
 
 
-def select_items(tokens: Tokens) -> Iterator[Span]:
+def select_items(tokens: Tokens) -> Iterator[TokenSpan]:
     """The items, an inner SELECT's before the one that it stands in."""
     nested = [_Brackets()]
     for i, token in enumerate(tokens):
@@ -35,14 +35,14 @@ def select_items(tokens: Tokens) -> Iterator[Span]:
             continue
         ends = kind in CLOSING or (kind in _ENDING and not _is_within_item(tokens, i))
         if inside.item is not None and inside.item < i and (ends or kind is TokenType.COMMA):
-            yield Span(inside.item, i - 1)
+            yield TokenSpan(inside.item, i - 1)
             inside.item = None if ends else i + 1
         if kind is TokenType.SELECT:
             inside.item = _first_item(tokens, i + 1)
         if kind in CLOSING and len(nested) > 1:
             nested.pop()
     if nested[0].item is not None and nested[0].item < len(tokens):
-        yield Span(nested[0].item, len(tokens) - 1)
+        yield TokenSpan(nested[0].item, len(tokens) - 1)
 
 
 def _first_item(tokens: Tokens, i: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A part of a text that runs.
 
     Attributes:
@@ -25,7 +25,7 @@ class StandIn:
     """What runs instead of a user's text."""
 
     written: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
 
     @property
     def text(self) -> str:
@@ -37,24 +37,24 @@ class StandIn:
 
     def then(self, other: StandIn) -> StandIn:
         """What runs instead of this one, told as what runs instead of the user's text."""
-        pieces: list[Piece] = []
+        pieces: list[TextPiece] = []
         for piece in other.pieces:
             if piece.text is None:
                 pieces.extend(self._part(piece.start, piece.end))
             else:
-                pieces.append(Piece(piece.text, *self.origin(piece.start, piece.end)))
+                pieces.append(TextPiece(piece.text, *self.origin(piece.start, piece.end)))
         return StandIn(self.written, tuple(pieces))
 
-    def _part(self, start: int, end: int) -> Iterator[Piece]:
+    def _part(self, start: int, end: int) -> Iterator[TextPiece]:
         """The pieces of a part of `text`."""
         position = 0
         for piece in self.pieces:
             text = self._text_of(piece)
             first, last = max(start - position, 0), min(end - position, len(text))
             if first < last and piece.text is None:
-                yield Piece(None, piece.start + first, piece.start + last)
+                yield TextPiece(None, piece.start + first, piece.start + last)
             elif first < last:
-                yield Piece(text[first:last], piece.start, piece.end)
+                yield TextPiece(text[first:last], piece.start, piece.end)
             position += len(text)
 
     def _origin(self, position: int) -> tuple[int, int]:
@@ -67,18 +67,18 @@ class StandIn:
             position -= size
         return len(self.written), len(self.written)
 
-    def _text_of(self, piece: Piece) -> str:
+    def _text_of(self, piece: TextPiece) -> str:
         return self.written[piece.start : piece.end] if piece.text is None else piece.text
 
 
-def replaced(written: str, parts: Iterable[Piece]) -> StandIn:
+def replaced(written: str, parts: Iterable[TextPiece]) -> StandIn:
     """A text with others in the place of some of its parts, which do not overlap."""
     pieces, done = [], 0
     for part in sorted(parts, key=lambda part: part.start):
         if done < part.start:
-            pieces.append(Piece(None, done, part.start))
+            pieces.append(TextPiece(None, done, part.start))
         pieces.append(part)
         done = part.end
     if done < len(written):
-        pieces.append(Piece(None, done, len(written)))
+        pieces.append(TextPiece(None, done, len(written)))
     return StandIn(written, tuple(pieces))

@@ -16,7 +16,7 @@ from sqlglot import ErrorLevel, exp
 
 from relserve.errors import UsageError
 from relserve_duckdb.text.aggregate_text import aggregate_text
-from relserve_duckdb.text.calls import Call, find_calls
+from relserve_duckdb.text.calls import LlmCall, find_calls
 from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.parameters import masked, spaced
 from relserve_duckdb.text.question_calls import QuestionCall, find_question_calls
@@ -62,7 +62,7 @@ class Statement:
     rehearsal: str
     is_verbatim: bool
     root: exp.Expr | None
-    calls: tuple[Call, ...]
+    calls: tuple[LlmCall, ...]
     parameter_names: frozenset[str]
     stand_in: StandIn | None = None
     questions: tuple[QuestionCall, ...] = ()

@@ -22,7 +22,7 @@ class _Tokenizer(DuckDB.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()
 
 
-class Span(NamedTuple):
+class TokenSpan(NamedTuple):
     """Tokens from the first to the last, by their numbers."""
 
     first: int
@@ -48,13 +48,13 @@ def closing(tokens: Tokens, opening: int) -> int:
     return len(tokens) - 1
 
 
-def arguments(tokens: Tokens, first: int, end: int) -> Iterator[Span]:
+def arguments(tokens: Tokens, first: int, end: int) -> Iterator[TokenSpan]:
     """What stands between commas."""
     for i in [i for i in outside_brackets(tokens, first, end) if tokens[i].token_type is TokenType.COMMA]:
-        yield Span(first, i - 1)
+        yield TokenSpan(first, i - 1)
         first = i + 1
     if first < end:
-        yield Span(first, end - 1)
+        yield TokenSpan(first, end - 1)
 
 
 def outside_brackets(tokens: Tokens, first: int, end: int) -> Iterator[int]:
@@ -65,7 +65,7 @@ def outside_brackets(tokens: Tokens, first: int, end: int) -> Iterator[int]:
             yield i
 
 
-def argument_name(tokens: Tokens, argument: Span) -> str | None:
+def argument_name(tokens: Tokens, argument: TokenSpan) -> str | None:
     """The name of `name := value`, None for a value alone."""
     is_named = argument.first + 1 < argument.last and tokens[argument.first + 1].token_type in _NAMED
     return tokens[argument.first].text.lower() if is_named else None

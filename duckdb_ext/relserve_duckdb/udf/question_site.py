@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from relserve.call.options import OPTIONS
-from relserve.call.template import Binding, Template
+from relserve.call.template import BoundTemplate, Template
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.text2sql.options import Text2SqlOptions
@@ -26,7 +26,7 @@ class QuestionSite:
     options: Text2SqlOptions
     on_error: str = "null"
     function: ClassVar[str] = TEXT2SQL_QUERY
-    binding: ClassVar[Binding] = Template.parse("{}").bind(1)
+    binding: ClassVar[BoundTemplate] = Template.parse("{}").bind(1)
 
 
 class AskedQuestions(NamedTuple):

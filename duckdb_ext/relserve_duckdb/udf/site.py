@@ -126,7 +126,7 @@ def find_site(
     return site
 
 
-def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[str | None]:
+def _prompts(binding: BoundTemplate, columns: list[list[Any]], num_rows: int) -> list[str | None]:
     """What `binding.render` gives for every row."""
     if len(binding.slots) == 1:  # by far the most calls, and several times faster than row by row
         head, tail = binding.template.literals

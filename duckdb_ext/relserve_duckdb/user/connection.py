@@ -39,7 +39,7 @@ from relserve_duckdb.user.methods import CHAINED, FETCHES, RELATIONS
 from relserve_duckdb.user.relation import Relation, reading_of, unwrapped
 from relserve_duckdb.user.result_owner import ResultOwner
 from relserve_duckdb.user.runner import Runner
-from relserve_duckdb.user.stream import Stream, open_stream
+from relserve_duckdb.user.stream import ResultStream, open_stream
 from relserve_duckdb.user.variables import is_one_shot
 
 
@@ -129,7 +129,7 @@ class Connection:
 
     query = from_query = sql
 
-    def stream(self, query: str, parameters: Any = None, batch_rows: int = 2048) -> Stream | None:
+    def stream(self, query: str, parameters: Any = None, batch_rows: int = 2048) -> ResultStream | None:
         """One statement that only reads, as Arrow batches that come as they are made.
 
         Args:

@@ -26,7 +26,7 @@ _WRITING = frozenset("create to_table insert insert_into update".split())
 MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
 
 
-class Owner(Protocol):
+class RelationOwner(Protocol):
     """The connection that relations belong to, as far as they need it."""
 
     def variables(self, frame: FrameType) -> Variables:
@@ -48,7 +48,7 @@ class Owner(Protocol):
 class Relation:
     """A `duckdb.DuckDBPyRelation` as a proxy: methods that read rows prefetch first."""
 
-    def __init__(self, raw: duckdb.DuckDBPyRelation, owner: Owner, reading: Reading) -> None:
+    def __init__(self, raw: duckdb.DuckDBPyRelation, owner: RelationOwner, reading: Reading) -> None:
         self._raw, self._owner, self._reading = raw, owner, reading
 
     @property

@@ -14,7 +14,7 @@ import pyarrow as pa
 from relserve_duckdb.text.duckdb_errors import error_of
 
 
-class Stream:
+class ResultStream:
     """An open result.
 
     Attributes:
@@ -67,7 +67,7 @@ def as_duckdb() -> Iterator[None]:
 
 def open_stream(
     relation: Any, batch_rows: int, guarded: Callable[[], AbstractContextManager[None]]
-) -> Stream:
+) -> ResultStream:
     """A relation's rows, not yet running."""
     columns = list(zip(relation.columns, map(str, relation.types), strict=True))
-    return Stream(columns, lambda: relation.to_arrow_reader(batch_rows), guarded)
+    return ResultStream(columns, lambda: relation.to_arrow_reader(batch_rows), guarded)

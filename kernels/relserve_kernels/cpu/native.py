@@ -14,7 +14,7 @@ from torch import Tensor
 
 from relserve_kernels.cpu import plain
 from relserve_kernels.cpu.plain import attend_reprojected, attend_value_absorbed
-from relserve_kernels.pages import PagedX, Span, spans
+from relserve_kernels.pages import PagedX, QuerySpan, spans
 
 __all__ = ["attend_absorbed", "attend_reprojected", "attend_value_absorbed", "store_x"]
 
@@ -73,7 +73,7 @@ def _attend(
 
 
 def _attend_few(
-    few: list[Span],
+    few: list[QuerySpan],
     query: Tensor,
     x: PagedX,
     wk: Tensor,

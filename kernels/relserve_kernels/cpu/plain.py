@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relserve_kernels.pages import PagedX, Project, ProjectKeys, Span, causal_mask, spans
+from relserve_kernels.pages import PagedX, Project, ProjectKeys, QuerySpan, causal_mask, spans
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -42,7 +42,7 @@ def most_absorbed(query: Tensor) -> int:
 
 
 def attend_span(
-    span: Span,
+    span: QuerySpan,
     query: Tensor,
     x: PagedX,
     wk: Tensor,
@@ -93,7 +93,7 @@ def attend_reprojected(
         out[span.first : span.stop] = _attend(query[span.first : span.stop], keys, values, span, scale)
 
 
-def _shares(scores: Tensor, span: Span) -> Tensor:
+def _shares(scores: Tensor, span: QuerySpan) -> Tensor:
     """Softmax over the tokens that each query sees, scores [num_heads, num_queries, num_tokens]."""
     if span.num_queries > 1:
         scores = scores.masked_fill(~causal_mask(span, scores.device), float("-inf"))
@@ -106,7 +106,7 @@ def _values_of(shares: Tensor, rows: Tensor, wv: Tensor, value_bias: Tensor | No
     return found if value_bias is None else found + value_bias
 
 
-def _attend(query: Tensor, keys: Tensor, values: Tensor, span: Span, scale: float) -> Tensor:
+def _attend(query: Tensor, keys: Tensor, values: Tensor, span: QuerySpan, scale: float) -> Tensor:
     """Causal attention [num_queries, num_heads, head_dim] over keys and values of all tokens."""
     mask = causal_mask(span, query.device) if span.num_queries > 1 else None
     asked, keys, values = (each.transpose(0, 1)[None] for each in (query, keys, values))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from relserve_kernels.gpu import kernels
 from relserve_kernels.gpu.tiles import GATHER_WIDE, STORE_WIDE, WARPS, tiles_of
-from relserve_kernels.pages import PagedX, Project, ProjectKeys, Span, causal_mask, spans
+from relserve_kernels.pages import PagedX, Project, ProjectKeys, QuerySpan, causal_mask, spans
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -107,7 +107,7 @@ def attend_reprojected(
         out[span.first : span.stop] = found[0].transpose(0, 1)
 
 
-def gathered(asking: list[Span], x: PagedX) -> list[Tensor]:
+def gathered(asking: list[QuerySpan], x: PagedX) -> list[Tensor]:
     """The rows of X of each asking sequence, [num_tokens, d], copied by one kernel."""
     if not asking:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from relserve.call.ebnf.tree import CharSet, Either, Literal, Named, Node, Repeated, Row, Rules
+from relserve.call.ebnf.tree import CharSet, Either, InOrder, Literal, Node, Repeated, RuleName, Rules
 
 
 def shortest(rules: Rules) -> dict[str, float]:
@@ -25,9 +25,9 @@ def length_of(node: Node, lengths: Mapping[str, float]) -> float:
             return len(text)
         case CharSet():
             return 1
-        case Named(name):
+        case RuleName(name):
             return lengths[name]
-        case Row(parts):
+        case InOrder(parts):
             return sum(length_of(part, lengths) for part in parts)
         case Either(ways):
             return min(length_of(way, lengths) for way in ways)
@@ -52,9 +52,9 @@ def left_recursive(rules: Rules) -> str | None:
 def _first(node: Node, lengths: Mapping[str, float]) -> Iterator[str]:
     """The rules that a node may begin with."""
     match node:
-        case Named(name):
+        case RuleName(name):
             yield name
-        case Row(parts):
+        case InOrder(parts):
             for part in parts:
                 yield from _first(part, lengths)
                 if length_of(part, lengths):

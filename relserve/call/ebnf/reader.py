@@ -11,7 +11,7 @@ import sys
 from functools import lru_cache
 from typing import NamedTuple
 
-from relserve.call.ebnf.tree import ROOT, CharSet, Either, Literal, Named, Node, Repeated, Row, Rules
+from relserve.call.ebnf.tree import ROOT, CharSet, Either, InOrder, Literal, Node, Repeated, RuleName, Rules
 
 _TOKEN = re.compile(
     r"(?P<space>(?:\s++|\#[^\n]*+)++)|(?P<head>[A-Za-z_][\w.-]*+\s*+::=)|(?P<name>[A-Za-z_][\w.-]*+)"
@@ -99,7 +99,7 @@ class _Reader:
             parts.append(part)
         if self.kind not in ("bar", "close", "head", ""):
             self.take("text", "a text, a set, a rule's name or a group")
-        return parts[0] if len(parts) == 1 else Row(tuple(parts))
+        return parts[0] if len(parts) == 1 else InOrder(tuple(parts))
 
     def _part(self) -> Node:
         kind = self.kind
@@ -110,7 +110,7 @@ class _Reader:
             return _set_of(spelled)
         if kind == "name":
             self.named.add(spelled)
-            return Named(spelled)
+            return RuleName(spelled)
         inner = self.either()
         self.take("close", "a closing parenthesis")
         return inner

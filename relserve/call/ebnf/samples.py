@@ -9,7 +9,7 @@ from string import ascii_letters, digits
 
 from relserve.call.ebnf.lengths import length_of, shortest
 from relserve.call.ebnf.reader import EbnfError
-from relserve.call.ebnf.tree import ROOT, CharSet, Either, Literal, Named, Node, Repeated, Row, Rules
+from relserve.call.ebnf.tree import ROOT, CharSet, Either, InOrder, Literal, Node, Repeated, RuleName, Rules
 
 DEEP = 24  # rules within rules, from where the shortest way to an end is taken
 MORE = 3  # repetitions beyond the fewest
@@ -26,7 +26,7 @@ def sample(rules: Rules, chance: Random) -> str:
     lengths = shortest(rules)
     if math.isinf(lengths[ROOT]):
         raise EbnfError("no text that the grammar allows comes to an end")
-    return "".join(_Sampler(rules, lengths, chance).of(Named(ROOT), 0))
+    return "".join(_Sampler(rules, lengths, chance).of(RuleName(ROOT), 0))
 
 
 class _Sampler:
@@ -46,9 +46,9 @@ class _Sampler:
                 yield text
             case CharSet():
                 yield _char_of(node, self._chance)
-            case Named(name):
+            case RuleName(name):
                 yield from self.of(self._rules[name], depth + 1)
-            case Row(parts):
+            case InOrder(parts):
                 for part in parts:
                     yield from self.of(part, depth)
             case Either(ways):

@@ -22,13 +22,13 @@ class CharSet(NamedTuple):
     ranges: tuple[tuple[str, str], ...]
 
 
-class Named(NamedTuple):
+class RuleName(NamedTuple):
     """What the rule of this name stands for."""
 
     name: str
 
 
-class Row(NamedTuple):
+class InOrder(NamedTuple):
     """One after another."""
 
     parts: tuple[Node, ...]
@@ -48,5 +48,5 @@ class Repeated(NamedTuple):
     most: int | None
 
 
-Node: TypeAlias = Literal | CharSet | Named | Row | Either | Repeated
+Node: TypeAlias = Literal | CharSet | RuleName | InOrder | Either | Repeated
 Rules: TypeAlias = Mapping[str, Node]  # by name; ROOT is one of them

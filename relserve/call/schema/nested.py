@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from relserve.call.loops import loop_start
-from relserve.call.schema.shape import MAX_ITEMS, JsonSchema, Misfit, Shape, literal, misfit
+from relserve.call.schema.shape import MAX_ITEMS, JsonSchema, Misfit, SchemaShape, literal, misfit
 
 NULL_SHARE = 0.125  # of sampled fields
 LONGEST_LOOP, LEAST_LOOPED = 4, MAX_ITEMS // 2  # items of one round, and that repeat the round before
@@ -18,7 +18,7 @@ LONGEST_LOOP, LEAST_LOOPED = 4, MAX_ITEMS // 2  # items of one round, and that r
 class ListShape:
     """LIST, or ARRAY of a fixed `size`."""
 
-    item: Shape
+    item: SchemaShape
     size: int | None = None
 
     @property
@@ -69,7 +69,7 @@ class ListShape:
 class StructShape:
     """STRUCT; every field may be null."""
 
-    fields: tuple[tuple[str, Shape], ...]
+    fields: tuple[tuple[str, SchemaShape], ...]
 
     @property
     def words(self) -> str:
@@ -121,7 +121,7 @@ class StructShape:
 class NullableShape:
     """A type that stands alone, where null says that the text does not tell it."""
 
-    inner: Shape
+    inner: SchemaShape
 
     @property
     def words(self) -> str:
@@ -148,6 +148,6 @@ class NullableShape:
         return None if random.random() < NULL_SHARE else self.inner.sample(random)
 
 
-def nullable(shape: Shape) -> JsonSchema:
+def nullable(shape: SchemaShape) -> JsonSchema:
     """The schema of a type or null."""
     return {"anyOf": [shape.json_schema(), {"type": "null"}]}

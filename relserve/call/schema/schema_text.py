@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from relserve.call.schema.leaves import BoolShape, ClockShape, EnumShape, TextShape
 from relserve.call.schema.nested import ListShape, NullableShape, StructShape
 from relserve.call.schema.numbers import DecimalShape, FloatShape, WholeShape
-from relserve.call.schema.shape import Shape
+from relserve.call.schema.shape import SchemaShape
 from relserve.errors import OptionError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TYPES = (
 )
 MAX_DEPTH = 16
 
-_LEAVES: dict[str, Shape] = {
+_LEAVES: dict[str, SchemaShape] = {
     "varchar": TextShape(),
     "boolean": BoolShape(),
     "float": FloatShape("FLOAT", -3.4028234663852886e38, 3.4028234663852886e38),
@@ -63,7 +63,7 @@ def schema_text_of(schema: Any) -> str:
 
 
 @lru_cache(maxsize=1024)
-def shape_of(schema: str) -> Shape:
+def shape_of(schema: str) -> SchemaShape:
     """The shape of a schema given as JSON text.
 
     Raises:
@@ -76,7 +76,7 @@ def shape_of(schema: str) -> Shape:
     return shape if isinstance(shape, (ListShape, StructShape)) else NullableShape(shape)
 
 
-def number_of(kind: str, lo: float | None, hi: float | None) -> Shape:
+def number_of(kind: str, lo: float | None, hi: float | None) -> SchemaShape:
     """A number from `lo` to `hi`, or null; None leaves the bound of the type.
 
     Args:
@@ -91,7 +91,7 @@ class _Pairs(list[tuple[str, Any]]):
     """The members of a JSON object, also those that come twice."""
 
 
-def _of_json(node: Any, where: str, depth: int) -> Shape:
+def _of_json(node: Any, where: str, depth: int) -> SchemaShape:
     _refuse_deep(where, depth)
     if isinstance(node, _Pairs):
         if not node:
@@ -134,7 +134,7 @@ def _type_of(text: str, where: str) -> Any:
             raise _refused(where, f"is {text!r}, which is no type of DuckDB ({said})") from error
 
 
-def _of_type(kind: Any, where: str, depth: int) -> Shape:
+def _of_type(kind: Any, where: str, depth: int) -> SchemaShape:
     _refuse_deep(where, depth)
     if kind.id in _LEAVES and str(kind) != "JSON":  # whose id is that of VARCHAR
         return _LEAVES[kind.id]

@@ -20,7 +20,7 @@ class Misfit(Exception):
     """A value is not of its type; the message says which and why."""
 
 
-class Shape(Protocol):
+class SchemaShape(Protocol):
     """One type: the grammars that hold an engine to it, and the check that a value fits it.
 
     vLLM gets a regex and not the JSON schema: under a schema it allows any number of spaces between

@@ -13,7 +13,7 @@ from relserve.api import Connection
 from relserve.cli import demo
 from relserve.cli.ask.picture import bars_of, picture
 from relserve.cli.ask.questions import Questions, typed_questions
-from relserve.cli.ask.source import Source, open_source
+from relserve.cli.ask.source import QuestionSource, open_source
 from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
@@ -21,7 +21,7 @@ from relserve.errors import Cancelled, RelserveError
 from relserve.settings import load
 from relserve.text2sql.writers import reads_question_alone
 
-__all__ = ["Manner", "Source", "run"]
+__all__ = ["Manner", "QuestionSource", "run"]
 
 STEPS = "SELECT workflow_id, stage, calls, seconds FROM llm_steps()"
 FOLLOWED = 3  # questions that a further one may go on from
@@ -44,7 +44,7 @@ class Manner(NamedTuple):
 
 def run(
     question: str | None,
-    source: Source,
+    source: QuestionSource,
     options: Mapping[str, Any],
     manner: Manner,
     cache: bool,
@@ -60,7 +60,7 @@ def run(
         Text2SqlError: the only question became no SQL.
     """
     with open_source(source, cache) as con:
-        asker = Asker(con, options, manner)
+        asker = QuestionDialogue(con, options, manner)
         if question is not None:
             asker.answer(question)
         else:
@@ -69,7 +69,7 @@ def run(
             print_table(console(stderr=True), demo.rows(con, STEPS))
 
 
-def _answer_all(asker: Asker, questions: Questions) -> None:
+def _answer_all(asker: QuestionDialogue, questions: Questions) -> None:
     """Questions one after another; one that fails leaves the others."""
     for question in questions:
         try:
@@ -88,7 +88,7 @@ def _may_run() -> bool:
         return False
 
 
-class Asker:
+class QuestionDialogue:
     """Answers questions about one connection; each may go on from those before, where the model reads more
     than the question."""
 

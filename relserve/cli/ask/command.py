@@ -56,5 +56,5 @@ def ask_command(
     held_to = None if limits else "none"
     asked = {"model": model, "effort": effort, "candidates": candidates, "limits": held_to}
     options = {name: value for name, value in asked.items() if value is not None}
-    source = ask.Source(db, tuple(csv or ()), examples)
+    source = ask.QuestionSource(db, tuple(csv or ()), examples)
     ask.run(question, source, options, ask.Manner(confirm, format, stats), cache)

@@ -15,7 +15,7 @@ from relserve.settings import prefer_shared
 _NO_LETTER = re.compile(r"\W+")
 
 
-class Source(NamedTuple):
+class QuestionSource(NamedTuple):
     """What a question may be about.
 
     Attributes:
@@ -29,13 +29,13 @@ class Source(NamedTuple):
     examples: bool = False
 
 
-def open_source(source: Source, cache: bool) -> api.Connection:
+def open_source(source: QuestionSource, cache: bool) -> api.Connection:
     """A connection on which all of it is tables.
 
     Raises:
         UsageError: there is nothing to ask about, or a file is not there.
     """
-    if source == Source():
+    if source == QuestionSource():
         raise UsageError(
             "what is the question about? Give --db FILE (a DuckDB database), --csv FILE (CSV, Parquet or "
             "JSON; several may be given) or --examples (the shipped tables)"

@@ -24,7 +24,7 @@ _KEYWORDS = "SELECT keyword_name, keyword_category FROM system.main.duckdb_keywo
 _SETTINGS = "SELECT name, description FROM system.main.duckdb_settings() ORDER BY ALL"
 
 
-class Names(NamedTuple):
+class CompletionNames(NamedTuple):
     """What can be named, each as it would be written.
 
     Attributes:
@@ -40,7 +40,7 @@ class Names(NamedTuple):
     keywords: Mapping[str, str]
 
 
-def read_names(con: duckdb.DuckDBPyConnection) -> Names:
+def read_names(con: duckdb.DuckDBPyConnection) -> CompletionNames:
     """The names on a connection that runs nothing now; none while a failed transaction is open."""
     try:
         keywords = dict(con.execute(_KEYWORDS).fetchall())
@@ -51,9 +51,9 @@ def read_names(con: duckdb.DuckDBPyConnection) -> Names:
             written = (as_written(column, keywords) for column in columns)
             tables[name] = dict(zip(written, types, strict=True))
         functions = dict(con.execute(_FUNCTIONS).fetchall())
-        return Names(tables, functions, dict(con.execute(_SETTINGS).fetchall()), keywords)
+        return CompletionNames(tables, functions, dict(con.execute(_SETTINGS).fetchall()), keywords)
     except duckdb.Error:
-        return Names({}, {}, {}, {})
+        return CompletionNames({}, {}, {}, {})
 
 
 def as_written(name: str, keywords: Mapping[str, str]) -> str:

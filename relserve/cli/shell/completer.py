@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from relserve.cli.shell.catalog import Names, read_names
+from relserve.cli.shell.catalog import CompletionNames, read_names
 from relserve.cli.shell.interpreter import COMMANDS
 from relserve.cli.shell.proposals import propose
 from relserve.cli.shell.screen_commands import MODES
@@ -22,7 +22,7 @@ class ShellCompleter(Completer):
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._names: Names | None = None
+        self._names: CompletionNames | None = None
         self._num_statements = 0
         self._paths = PathCompleter(expanduser=True)
 
@@ -34,7 +34,7 @@ class ShellCompleter(Completer):
         return self._of_sql(document, complete_event)
 
     @property
-    def names(self) -> Names:
+    def names(self) -> CompletionNames:
         """The names in the database as the last statement left it."""
         if self._names is None or self._num_statements != self._shell.num_statements:
             self._names = read_names(self._shell.con.raw)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from relserve.cli.shell import data_commands, screen_commands
 from relserve.cli.shell.command import Command, find, words_of
-from relserve.cli.shell.reader import Piece, Reader
+from relserve.cli.shell.reader import Reader, ShellPiece
 from relserve.cli.shell.shell import Leave, Shell
 from relserve.cli.sql import not_utf8
 from relserve.errors import UsageError
@@ -25,7 +25,7 @@ Ctrl-R     searches the history; the right arrow takes what is proposed in grey
 Alt-Enter  breaks the line"""
 
 
-def run_piece(shell: Shell, piece: Piece) -> None:
+def run_piece(shell: Shell, piece: ShellPiece) -> None:
     """Run one statement or dot command.
 
     Raises:
@@ -65,7 +65,7 @@ def lines_of(stream: BinaryIO, name: str) -> Iterator[str]:
             raise not_utf8(name, error, number) from error
 
 
-def _pieces(reader: Reader, lines: Iterable[str]) -> Iterator[Piece]:
+def _pieces(reader: Reader, lines: Iterable[str]) -> Iterator[ShellPiece]:
     for line in lines:
         yield from reader.feed(line)
     if (rest := reader.rest()) is not None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from relserve_duckdb.text.lexical import ESCAPED, LINE_COMMENT, NAME, STRING
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is; an `open` one lacks its end: a string, a quoted name or a comment."""
 
     blank = auto()  # white space or a comment
@@ -21,10 +21,10 @@ class Kind(Enum):
     open = auto()
 
 
-class Token(NamedTuple):
+class ShellToken(NamedTuple):
     """A piece of a text, from `start` to `end` in it."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
 
@@ -36,7 +36,7 @@ class Token(NamedTuple):
     @property
     def name(self) -> str:
         """The name that a word or a quoted name stands for."""
-        return self.text[1:-1].replace('""', '"') if self.kind is Kind.quoted else self.text
+        return self.text[1:-1].replace('""', '"') if self.kind is TokenKind.quoted else self.text
 
 
 _TOKEN = re.compile(
@@ -52,7 +52,7 @@ _TOKEN = re.compile(
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
-def tokens(text: str, start: int = 0) -> Iterator[Token]:
+def tokens(text: str, start: int = 0) -> Iterator[ShellToken]:
     """The tokens from `start` on; an open one is the last and reaches to the end of the text."""
     while start < len(text):
         match = _TOKEN.match(text, start)
@@ -61,9 +61,9 @@ def tokens(text: str, start: int = 0) -> Iterator[Token]:
         if group == "comment":
             group, end = _comment(text, start)
         if group == "open":
-            yield Token(Kind.open, text[start:], start)
+            yield ShellToken(TokenKind.open, text[start:], start)
             return
-        yield Token(Kind[group], text[start:end], start)
+        yield ShellToken(TokenKind[group], text[start:end], start)
         start = end
 
 

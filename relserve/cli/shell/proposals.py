@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relserve.call.options import FUNCTIONS, OPTIONS
-from relserve.cli.shell.catalog import Names
-from relserve.cli.shell.lexer import Kind, Token, tokens
+from relserve.cli.shell.catalog import CompletionNames
+from relserve.cli.shell.lexer import ShellToken, TokenKind, tokens
 
 _BEFORE_TABLES = frozenset("from join into update table describe desc summarize view".split())
 _BEFORE_SETTINGS = frozenset("set reset pragma global session".split())
@@ -48,16 +48,16 @@ class _Call:
     given: set[str] = field(default_factory=set)  # options
 
 
-def propose(before: str, after: str, names: Names) -> Proposals:
+def propose(before: str, after: str, names: CompletionNames) -> Proposals:
     """What could stand at the cursor.
 
     Args:
         before, after: the text on either side of the cursor.
     """
     seen = _statement(before)
-    if seen and seen[-1].kind is Kind.open and not seen[-1].text.startswith('"'):
+    if seen and seen[-1].kind is TokenKind.open and not seen[-1].text.startswith('"'):
         return _in_string(seen, after, names)
-    is_word = bool(seen) and seen[-1].kind in (Kind.word, Kind.open) and seen[-1].end == len(before)
+    is_word = bool(seen) and seen[-1].kind in (TokenKind.word, TokenKind.open) and seen[-1].end == len(before)
     prefix = seen.pop().text if is_word else ""
     tables = _tables_in([*seen, *_statement(after, is_first=True)], names)
     found = dict[str, str]()
@@ -73,21 +73,21 @@ def _begins(text: str, prefix: str) -> bool:
     return text != prefix and lower.startswith((begun, f'"{begun}'))
 
 
-def _statement(text: str, is_first: bool = False) -> list[Token]:
+def _statement(text: str, is_first: bool = False) -> list[ShellToken]:
     """The tokens of the last (or first) statement of a text, without blanks."""
-    found: list[Token] = []
+    found: list[ShellToken] = []
     for token in tokens(text):
         if token.text == ";":
             if is_first:
                 break
             found = []
-        elif token.kind is not Kind.blank:
+        elif token.kind is not TokenKind.blank:
             found.append(token)
     return found
 
 
 def _candidates(
-    seen: list[Token], prefix: str, tables: Mapping[str, Mapping[str, str]], names: Names
+    seen: list[ShellToken], prefix: str, tables: Mapping[str, Mapping[str, str]], names: CompletionNames
 ) -> Iterator[tuple[str, str]]:
     """All that fits behind the tokens `seen`, likeliest first, whatever the prefix."""
     last = seen[-1].text.lower() if seen else ""
@@ -113,12 +113,12 @@ def _candidates(
             yield from _cased(names.keywords, prefix)
 
 
-def _call_around(seen: list[Token]) -> _Call | None:
+def _call_around(seen: list[ShellToken]) -> _Call | None:
     """The innermost call that is not closed."""
     open_calls: list[_Call] = []
     for index, token in enumerate(seen):
         if token.text == "(":
-            named = index > 0 and seen[index - 1].kind is Kind.word
+            named = index > 0 and seen[index - 1].kind is TokenKind.word
             open_calls.append(_Call(seen[index - 1].text.lower() if named else ""))
         elif token.text == ")" and open_calls:
             open_calls.pop()
@@ -134,7 +134,7 @@ def _options(call: _Call) -> Iterator[tuple[str, str]]:
             yield f"{name} := ", OPTIONS[name].help
 
 
-def _sources(names: Names) -> Iterator[tuple[str, str]]:
+def _sources(names: CompletionNames) -> Iterator[tuple[str, str]]:
     yield from ((name, "table") for name in names.tables)
     yield from ((name + "(", what) for name, what in names.functions.items() if "table" in what)
     yield "text2sql(", "relserve"
@@ -145,7 +145,9 @@ def _columns(tables: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
         yield from ((name, f"{table} {kind}") for name, kind in columns.items())
 
 
-def _members(owner: str, tables: Mapping[str, Mapping[str, str]], names: Names) -> Iterator[tuple[str, str]]:
+def _members(
+    owner: str, tables: Mapping[str, Mapping[str, str]], names: CompletionNames
+) -> Iterator[tuple[str, str]]:
     """What stands behind `owner.`: a table's columns, or a schema's tables."""
     by_name = {**names.tables, **tables}
     for name, columns in by_name.items():
@@ -155,12 +157,12 @@ def _members(owner: str, tables: Mapping[str, Mapping[str, str]], names: Names) 
             yield name[len(owner) + 1 :], "table"
 
 
-def _tables_in(seen: list[Token], names: Names) -> dict[str, Mapping[str, str]]:
+def _tables_in(seen: list[ShellToken], names: CompletionNames) -> dict[str, Mapping[str, str]]:
     """The columns of the tables that a statement names, by aliases too; of a CTE none are known."""
     by_name = {name.lower(): (name, columns) for name, columns in names.tables.items()}
     found: dict[str, Mapping[str, str]] = {}
     for index, token in enumerate(seen):
-        if token.kind is Kind.word and _texts(seen, index + 1, 2) == ["as", "("]:
+        if token.kind is TokenKind.word and _texts(seen, index + 1, 2) == ["as", "("]:
             found.setdefault(token.text, {})
         is_dotted = index > 1 and seen[index - 1].text == "."
         path = "".join(each.text for each in seen[index - 2 * is_dotted : index + 1]).lower()
@@ -170,12 +172,12 @@ def _tables_in(seen: list[Token], names: Names) -> dict[str, Mapping[str, str]]:
         found[name] = columns
         is_as = _texts(seen, index + 1, 1) == ["as"]
         for alias in seen[index + 1 + is_as : index + 2 + is_as]:
-            if alias.kind is Kind.word and alias.text.lower() not in names.keywords:
+            if alias.kind is TokenKind.word and alias.text.lower() not in names.keywords:
                 found[alias.text] = columns
     return found
 
 
-def _texts(seen: list[Token], start: int, number: int) -> list[str]:
+def _texts(seen: list[ShellToken], start: int, number: int) -> list[str]:
     return [token.text.lower() for token in seen[start : start + number]]
 
 
@@ -184,7 +186,7 @@ def _cased(keywords: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
     return ((word.lower() if prefix.islower() else word.upper(), "keyword") for word in keywords)
 
 
-def _in_string(seen: list[Token], after: str, names: Names) -> Proposals:
+def _in_string(seen: list[ShellToken], after: str, names: CompletionNames) -> Proposals:
     """Within a template the columns of its placeholders; else the name of a file."""
     *others, last = seen
     if not last.text.startswith("'"):

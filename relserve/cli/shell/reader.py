@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from relserve.cli.shell.lexer import Kind, tokens
+from relserve.cli.shell.lexer import TokenKind, tokens
 
 
-class Piece(NamedTuple):
+class ShellPiece(NamedTuple):
     """A statement or a dot command, and the line (1 for the first) at which it begins."""
 
     text: str
@@ -27,23 +27,23 @@ class Reader:
         self._num_lines = 0
         self._start: int | None = None  # the line of its first token; None: there is none yet
 
-    def feed(self, line: str) -> Iterator[Piece]:
+    def feed(self, line: str) -> Iterator[ShellPiece]:
         """What a line, with its line break, completes."""
         self._num_lines += 1
         if self._start is None and not self._is_open() and line.lstrip().startswith("."):
             self._clear("")
-            yield Piece(line.strip(), self._num_lines, True)
+            yield ShellPiece(line.strip(), self._num_lines, True)
             return
         self._text += line
         while (end := self._to_end_of_statement()) is not None:
             if self._start is not None:
-                yield Piece(self._text[:end].strip(), self._start, False)
+                yield ShellPiece(self._text[:end].strip(), self._start, False)
             self._clear(self._text[end:])
 
-    def rest(self) -> Piece | None:
+    def rest(self) -> ShellPiece | None:
         """What has begun and was not completed; None for nothing but white space and comments."""
         is_blank = self._start is None and not self._is_open()
-        return None if is_blank else Piece(self._text.strip(), self._start or self._num_lines, False)
+        return None if is_blank else ShellPiece(self._text.strip(), self._start or self._num_lines, False)
 
     def _is_open(self) -> bool:
         return self._scanned < len(self._text)
@@ -51,12 +51,12 @@ class Reader:
     def _to_end_of_statement(self) -> int | None:
         """Where the first statement ends, its `;` included; None where it goes on."""
         for token in tokens(self._text, self._scanned):
-            if token.kind is Kind.open:
+            if token.kind is TokenKind.open:
                 break
             self._scanned = token.end
             if token.text == ";":
                 return token.end
-            if token.kind is not Kind.blank and self._start is None:
+            if token.kind is not TokenKind.blank and self._start is None:
                 self._start = self._line_of(token.start)
         return None
 
@@ -68,7 +68,7 @@ class Reader:
         self._text, self._scanned, self._start = text, 0, None
 
 
-def pieces(text: str) -> Iterator[Piece]:
+def pieces(text: str) -> Iterator[ShellPiece]:
     """All of a text; a last statement needs no `;`."""
     reader = Reader()
     for line in io.StringIO(text):

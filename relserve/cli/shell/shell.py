@@ -29,7 +29,7 @@ class Leave(Exception):
     """Somebody wants to leave the shell."""
 
 
-class Outcome(NamedTuple):
+class ShellOutcome(NamedTuple):
     """What a statement gave: rows, how many it changed and in which way, or nothing."""
 
     rows: pa.Table | None = None
@@ -100,28 +100,28 @@ class Shell:
             user_s, system_s = after.user - before.user, after.system - before.system
             self.display.say(f"Run Time (s): real {seconds:.3f} user {user_s:.3f} sys {system_s:.3f}")
 
-    def ask(self, statement: str, parameters: object = None) -> Outcome:
+    def ask(self, statement: str, parameters: object = None) -> ShellOutcome:
         """Run one statement and give its result; raises as `run`."""
         self.num_statements += 1
         work = partial(_outcome, self.con, statement, parameters)
         return run_cancellable(work, self.con.interrupt)
 
 
-def _outcome(con: Connection, statement: str, parameters: object) -> Outcome:
+def _outcome(con: Connection, statement: str, parameters: object) -> ShellOutcome:
     con.execute(statement, parameters)  # not con.sql, whose errors lack their place
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
         rows: pa.Table | None = con.to_arrow_table()
     if rows is None:  # as after CREATE VIEW
-        return Outcome()
+        return ShellOutcome()
     if rows.column_names not in (["Count"], ["Success"]) or _RETURNING.search(statement):
-        return Outcome(rows)
+        return ShellOutcome(rows)
     kind = con.raw.extract_statements(statement)[-1].type
     if kind == Type.SELECT:
-        return Outcome(rows)
+        return ShellOutcome(rows)
     if kind in _DONE and rows.num_rows == 1:
-        return Outcome(num_changed=rows.column(0)[0].as_py(), verb=_DONE[kind])
-    return Outcome()
+        return ShellOutcome(num_changed=rows.column(0)[0].as_py(), verb=_DONE[kind])
+    return ShellOutcome()
 
 
 def _changed(number: int, verb: str) -> str:

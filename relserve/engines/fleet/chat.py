@@ -18,7 +18,7 @@ from relserve.engines.fleet.member import ApiPlace, FleetMember
 from relserve.engines.fleet.quarantine import MOST_DEATHS
 from relserve.engines.fleet.roster import WAIT_S, Roster
 from relserve.engines.fleet.watch import PING_S
-from relserve.engines.fleet.ways import Way, Ways
+from relserve.engines.fleet.ways import MemberWay, Ways
 from relserve.engines.local.entering import Entering
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.policies.dispatch.desk import Asked
@@ -65,7 +65,7 @@ class Chat:
     ) -> None:  # fmt: skip
         self._roster, self._ways, self._path, self._body = roster, ways, path, body
         self._asked, self._headers = _asked(body, entering), headers
-        self._with: tuple[FleetMember, Way] | None = None
+        self._with: tuple[FleetMember, MemberWay] | None = None
         self._work: asyncio.Timeout | None = None
         self._is_moved = self._has_begun = self._was_silent = False
         self._tried: set[str] = set()
@@ -148,7 +148,7 @@ class Chat:
                 raise EngineDeadError(f"no member of {roster.model} was there for {WAIT_S:g} s")
             await asyncio.sleep(LOOK_S)
 
-    async def _way(self, member: FleetMember) -> Way | None:
+    async def _way(self, member: FleetMember) -> MemberWay | None:
         """The way to a member; None: it is not there, or not any more. Raises as of `forward`."""
         life = member.life
         try:
@@ -207,7 +207,7 @@ class Chat:
             finally:
                 self._work = None
 
-    async def _exchange(self, member: FleetMember, way: Way, number: int, send: Send) -> None:
+    async def _exchange(self, member: FleetMember, way: MemberWay, number: int, send: Send) -> None:
         """Ask, and hand the answer on as it comes: nothing before there is something of it."""
         body = json.dumps(_body_for(way.place, self._body, number)).encode()
         headers, life = {"content-type": "application/json", **self._headers}, member.life

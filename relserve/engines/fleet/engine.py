@@ -20,7 +20,7 @@ from relserve.engines.fleet.handout import Handout
 from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.roster import Roster
 from relserve.engines.fleet.status import status_of
-from relserve.engines.fleet.watch import Watch, see_that_models_are_the_same
+from relserve.engines.fleet.watch import MemberWatch, see_that_models_are_the_same
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import EngineDeadError, EngineError, ModelError
 from relserve.gate.gate import Gate
@@ -66,7 +66,7 @@ class FleetEngine:
         self.model, self.file, self.gate, self.say = model, file, gate or Gate(), announce or logger.info
         desk = Desk(make(file.dispatch))
         self.roster = Roster(model, file.members, launcher_of, desk, self.say)
-        self._watch = Watch(self.roster)
+        self._watch = MemberWatch(self.roster)
         self._handouts: set[Handout] = set()
         self._files = files
         self._told = files if isinstance(files, Estimable) else None

@@ -65,20 +65,20 @@ class UrlLauncher:
         """See `Launcher.ping`."""
         import openai
 
-        from relserve.engines.http.server import Server, list_models
+        from relserve.engines.http.server import ModelServer, list_models
 
         server = getattr(engine, "server", None)
-        if isinstance(server, Server) and server.concurrency.limit >= LEAST_SLOTS:
+        if isinstance(server, ModelServer) and server.concurrency.limit >= LEAST_SLOTS:
             with suppress(openai.APIStatusError):  # an answer all the same, of a server that lists no models
                 await list_models(server.clients[-1])
         return True
 
     async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:
         """See `Launcher.api`."""
-        from relserve.engines.http.server import Server
+        from relserve.engines.http.server import ModelServer
 
         server = getattr(engine, "server", None)
-        assert isinstance(server, Server)
+        assert isinstance(server, ModelServer)
         client = server.clients[0]
         return ApiPlace(
             str(client.base_url).rstrip("/"), server.model, is_vllm=server.dialect.is_vllm,

@@ -14,7 +14,14 @@ from relserve.engines.fleet.chat import Chat
 from relserve.engines.fleet.roster import Roster
 from relserve.engines.fleet.ways import Ways
 from relserve.engines.local.asgi_socket import AsgiSocket, send_error, send_whole
-from relserve.engines.local.entering import ENTERS, REQUEST_ID, Caller, Entering, Left, send_refusal
+from relserve.engines.local.entering import (
+    ENTERS,
+    REQUEST_ID,
+    CallerLeft,
+    Entering,
+    OpenAICaller,
+    send_refusal,
+)
 from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
 from relserve.gate.gate import Gate
 from relserve.machine.traces import trace_of
@@ -23,7 +30,7 @@ PREFIX = "/v1"
 GONE = "the member ended while it worked on the request"
 
 
-class Fleet(Protocol):
+class OpenAIFleet(Protocol):
     """What it is to a fleet."""
 
     model: str
@@ -57,7 +64,7 @@ class FleetSocket:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: OpenAIFleet,
         path: Path,
         arguments: Mapping[str, Any],
         working: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
@@ -89,8 +96,8 @@ class FleetSocket:
                 if scope["method"] == "GET":
                     await self._tell_model(send)
                 else:
-                    await self._answer(scope, await Caller.read(receive), sending)
-            except Left:
+                    await self._answer(scope, await OpenAICaller.read(receive), sending)
+            except CallerLeft:
                 pass
             except EngineError as error:
                 if not started:  # else uvicorn closes the connection, for the answer is not whole
@@ -116,7 +123,7 @@ class FleetSocket:
             why = "all members run on other machines, where their OpenAI servers cannot be reached"
         raise EngineDeadError(f"OpenAI clients are answered by no member of {self._fleet.model}: {why}")
 
-    async def _answer(self, scope: Any, caller: Caller, send: Any) -> None:
+    async def _answer(self, scope: Any, caller: OpenAICaller, send: Any) -> None:
         fleet, entering = self._fleet, Entering.read(scope)
         if entering is None:
             raise OptionError(f"the header {ENTERS} is missing: this socket is for `relserve serve`")

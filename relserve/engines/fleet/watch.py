@@ -16,7 +16,7 @@ PING_S = 0.8  # within which a member that lives answers a ping
 SILENT_S = 1.2  # the same of the reports of one that sends any
 
 
-class Watch:
+class MemberWatch:
     """Looks from when somebody first has rows with members."""
 
     def __init__(self, roster: Roster) -> None:

@@ -21,7 +21,7 @@ LIST_S = 1.0  # in which a server that is up lists its models
 NOT_HERE = "it runs on another machine, where its OpenAI server cannot be reached; its rows of SQL it gets"
 
 
-class Way(NamedTuple):
+class MemberWay(NamedTuple):
     """A way to one life of a member.
 
     Attributes:
@@ -45,13 +45,13 @@ class Ways:
     def __init__(self, arguments: Mapping[str, Any], model: str, say: Callable[[str], None]) -> None:
         self._arguments, self._model, self._say = arguments, model, say
         self._closed: dict[str, Launched] = {}  # members to which there is none
-        self._found: dict[str, tuple[Launched, asyncio.Future[Way | None]]] = {}
+        self._found: dict[str, tuple[Launched, asyncio.Future[MemberWay | None]]] = {}
 
     def is_closed(self, member: FleetMember) -> bool:
         """Whether it is known that there is no way to a member."""
         return member.launched is not None and self._closed.get(member.name) is member.launched
 
-    async def to(self, member: FleetMember) -> Way | None:
+    async def to(self, member: FleetMember) -> MemberWay | None:
         """The way to a member that is up; None: there is none.
 
         Raises:
@@ -83,7 +83,7 @@ class Ways:
         if finding is not None:
             finding.add_done_callback(_let_go)
 
-    async def _find(self, member: FleetMember, launched: Launched) -> Way | None:
+    async def _find(self, member: FleetMember, launched: Launched) -> MemberWay | None:
         place = await member.launcher.api(launched.engine, self._arguments, self._model)
         if place is None:
             if member.name not in self._closed:
@@ -92,7 +92,7 @@ class Ways:
             return None
         client = _client_of(place)
         try:
-            return Way(place, client, await _context(place, client))
+            return MemberWay(place, client, await _context(place, client))
         except BaseException as error:
             await client.close()
             if isinstance(error, (aiohttp.ClientError, OSError, ValueError)):
@@ -100,11 +100,11 @@ class Ways:
             raise
 
 
-def _is_found(finding: asyncio.Future[Way | None]) -> bool:
+def _is_found(finding: asyncio.Future[MemberWay | None]) -> bool:
     return not finding.cancelled() and finding.exception() is None
 
 
-def _let_go(finding: asyncio.Future[Way | None]) -> None:
+def _let_go(finding: asyncio.Future[MemberWay | None]) -> None:
     if _is_found(finding) and (way := finding.result()) is not None:
         closing = asyncio.ensure_future(way.client.close())
         _closing.add(closing)

@@ -13,7 +13,7 @@ from relserve.call.answer_types import Grammar
 UNTOLD = -9999.0  # what servers write in place of minus infinity, and of probabilities that they do not tell
 
 
-class Token(NamedTuple):
+class ReplyToken(NamedTuple):
     """A token of a reply: its text, its log probability, and the likeliest texts in its place with theirs."""
 
     text: str
@@ -21,7 +21,7 @@ class Token(NamedTuple):
     likeliest: dict[str, float]
 
 
-def share_of(grammar: Grammar, answer: str, tokens: Sequence[Token], start: int) -> float | None:
+def share_of(grammar: Grammar, answer: str, tokens: Sequence[ReplyToken], start: int) -> float | None:
     """The probability of `answer` in proportion to that of all choices; None where too little is told.
 
     A token in the place of the reply's counts for the choices that can still follow, to equal parts: which of

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from relserve.call.answer_types import Grammar
-from relserve.engines.http.choice_share import Token, share_of
+from relserve.engines.http.choice_share import ReplyToken, share_of
 from relserve.engines.http.wrapping import BEGIN, unwrapped
 
 
@@ -36,7 +36,7 @@ def confidence_of(choice: dict[str, Any], text: str, wrapped: bool, grammar: Gra
     return math.exp(min(0.0, total))
 
 
-def _tokens(told: dict[str, Any]) -> list[Token]:
+def _tokens(told: dict[str, Any]) -> list[ReplyToken]:
     """The tokens in a chat's logprobs, or in a completion's."""
     if told.get("content"):
         return [
@@ -55,10 +55,10 @@ def _tokens(told: dict[str, Any]) -> list[Token]:
     ]
 
 
-def _token(text: Any, logprob: Any, likeliest: dict[Any, Any]) -> Token:
+def _token(text: Any, logprob: Any, likeliest: dict[Any, Any]) -> ReplyToken:
     if not all(isinstance(each, str) for each in (text, *likeliest)):
         raise TypeError("a token is a text")
-    return Token(text, _logprob(logprob), {other: _logprob(its) for other, its in likeliest.items()})
+    return ReplyToken(text, _logprob(logprob), {other: _logprob(its) for other, its in likeliest.items()})
 
 
 def _logprob(told: Any) -> float:

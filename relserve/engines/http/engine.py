@@ -10,8 +10,8 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
-from relserve.engines.http.rows import Rows
-from relserve.engines.http.server import Server, base_url_of, clients_of, close_all, find_served
+from relserve.engines.http.rows import HttpRows
+from relserve.engines.http.server import ModelServer, base_url_of, clients_of, close_all, find_served
 from relserve.engines.keys import ServerKey
 from relserve.errors import EngineDeadError, EngineError, ModelError
 
@@ -52,8 +52,8 @@ class HttpEngine:
         self._max_retries, self._max_in_flight = max_retries, max_in_flight
         self._max_waits = max_retries if max_waits is None else max_waits
         self._starting = asyncio.Lock()
-        self._server: Server | None = None
-        self._running: set[Rows] = set()
+        self._server: ModelServer | None = None
+        self._running: set[HttpRows] = set()
 
     @property
     def model(self) -> str:
@@ -61,7 +61,7 @@ class HttpEngine:
         return f"{self._url}#{self._wanted}" if self._wanted else self._url
 
     @property
-    def server(self) -> Server | None:
+    def server(self) -> ModelServer | None:
         """What was found out about the server; None before it is first asked."""
         return self._server
 
@@ -92,7 +92,7 @@ class HttpEngine:
                 server = await self._started()
         return fingerprint.of_server(self._base_url, server.model)
 
-    async def start(self) -> Server:
+    async def start(self) -> ModelServer:
         """Look at the server, if that was not done yet.
 
         Raises:
@@ -106,7 +106,7 @@ class HttpEngine:
         if not submission.prompts:
             return
         server = await self._started()
-        rows = Rows(server, submission, self._max_retries, self._max_waits)
+        rows = HttpRows(server, submission, self._max_retries, self._max_waits)
         rows.start()
         self._running.add(rows)
         try:
@@ -135,7 +135,7 @@ class HttpEngine:
         if self._server is not None:
             await self._forget(self._server, EngineDeadError(f"{self.model} was closed"))
 
-    async def _started(self) -> Server:
+    async def _started(self) -> ModelServer:
         """The server, looked at once."""
         async with self._starting:
             if self._server is None:
@@ -151,10 +151,10 @@ class HttpEngine:
                 # What waits inside a server that answers one at a time would time out there.
                 most = min(MAX_QUEUED, self._max_in_flight) if served.one_at_a_time else self._max_in_flight
                 concurrency = ConcurrencyLimit(most)
-                self._server = Server(self.model, clients, served.model, dialect, concurrency, key)
+                self._server = ModelServer(self.model, clients, served.model, dialect, concurrency, key)
             return self._server
 
-    async def _forget(self, server: Server, error: EngineError | ModelError) -> None:
+    async def _forget(self, server: ModelServer, error: EngineError | ModelError) -> None:
         """End the other relQueries at the server, and let the next submission look at it anew."""
         if self._server is server:
             self._server = None

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from relserve.call.answer_types import Grammar
 from relserve.call.ebnf import EbnfError, left_recursive, read_ebnf
-from relserve.call.ebnf.tree import CharSet, Either, Literal, Named, Node, Repeated, Row, Rules
+from relserve.call.ebnf.tree import CharSet, Either, InOrder, Literal, Node, Repeated, RuleName, Rules
 
 MOST_REPEATS = 2000  # llama.cpp parses no more, and what it cannot parse ends llama-cpp-python's server
 
@@ -82,16 +82,16 @@ def _of_node(node: Node, names: Mapping[str, str]) -> str:
             return _literal(text)
         case CharSet(spelled):
             return _ESCAPED.sub(_in_set, spelled)
-        case Named(name):
+        case RuleName(name):
             return names[name]
-        case Row(parts):
-            return " ".join(_grouped(part, names, (Row, Either)) for part in parts) or '""'
+        case InOrder(parts):
+            return " ".join(_grouped(part, names, (InOrder, Either)) for part in parts) or '""'
         case Either(ways):
             return " | ".join(_of_node(way, names) for way in ways)
         case Repeated(inner, least, most):
             if max(least, most or 0) > MOST_REPEATS:
                 raise EbnfError(f"it repeats more than {MOST_REPEATS:,} times, which llama.cpp does not take")
-            repeated = _grouped(inner, names, (Row, Either, Repeated))
+            repeated = _grouped(inner, names, (InOrder, Either, Repeated))
             return f"{repeated}{{{least},{'' if most is None else most}}}"
 
 

@@ -17,7 +17,7 @@ from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
 from relserve.engines.http.reply import UnreadableReply, in_json, read_reply
-from relserve.engines.http.server import Server, list_models
+from relserve.engines.http.server import ModelServer, list_models
 from relserve.engines.http.thoughts import shows_thoughts
 from relserve.errors import EngineDeadError, EngineStartError, Failure, FailureKind, ModelError, OptionError
 
@@ -44,10 +44,10 @@ class _Tries:
 
 
 @dataclass(eq=False)
-class Rows:
+class HttpRows:
     """Sends the rows of a submission, and puts a Reply of each, or an error that ends all, into `inbox`."""
 
-    server: Server
+    server: ModelServer
     submission: Submission
     max_retries: int
     max_waits: int  # of rows that are refused for overload

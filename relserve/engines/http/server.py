@@ -30,7 +30,7 @@ MAX_POOLS = 16
 Clients = tuple[openai.AsyncOpenAI, ...]
 
 
-class Served(NamedTuple):
+class RemoteModel(NamedTuple):
     """The model that a server serves: its name there, and which kind of server it is."""
 
     model: str
@@ -40,7 +40,7 @@ class Served(NamedTuple):
 
 
 @dataclass
-class Server:
+class ModelServer:
     """A server that was found to serve the model, and what was learned of it since."""
 
     name: str  # by which users know it
@@ -113,7 +113,7 @@ async def close_all(clients: Clients) -> None:
 
 async def find_served(
     client: openai.AsyncOpenAI, url: str, wanted: str | None, key: ServerKey
-) -> Served:
+) -> RemoteModel:
     """Ask the server which models it serves.
 
     Args:
@@ -127,7 +127,7 @@ async def find_served(
         cards = _cards(await list_models(client), url)
     except openai.NotFoundError as error:
         if wanted is not None:
-            return Served(wanted)  # it may answer all the same: not every server lists its models
+            return RemoteModel(wanted)  # it may answer all the same: not every server lists its models
         raise EngineStartError(
             f"{url} answers, but {client.base_url}models gives HTTP 404: check the URL's path (most end "
             f"in /v1); where a server does not list its models, write '{url}#model'"
@@ -138,7 +138,7 @@ async def find_served(
     owners = {card.get("owned_by") for card in cards}
     is_vllm = "vllm" in owners
     is_llama_cpp_python = owners == {"me"} and all("permissions" in card for card in cards)
-    return Served(
+    return RemoteModel(
         _chosen(names, wanted, url, is_vllm),
         is_vllm=is_vllm,
         is_llama_cpp="llamacpp" in owners or is_llama_cpp_python,

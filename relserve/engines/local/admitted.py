@@ -9,7 +9,7 @@ from functools import cache
 
 from relserve.call.relquery import Reply, Submission
 from relserve.gate.gate import Gate
-from relserve.gate.rows import Rows
+from relserve.gate.rows import GatedRows
 from relserve.gate.ticket import Ticket
 
 
@@ -24,7 +24,7 @@ class Admitted:
         self, gate: Gate, submission: Submission, num_said: Callable[[str], int] = lambda request_id: 0
     ) -> None:
         self._gate, self._submission, self._num_said = gate, submission, num_said
-        self._rows: Rows | None = None
+        self._rows: GatedRows | None = None
         self._tickets: dict[int, Ticket] = {}
         self._asked: dict[int, tuple[int, Sequence[str]]] = {}  # tokens said before, and who says more now
 
@@ -33,7 +33,7 @@ class Admitted:
         submission = self._submission
         sampling = submission.sampling
         most = sampling.output_cap if sampling.likely is None else min(sampling.likely, sampling.output_cap)
-        self._rows = Rows(self._gate, submission, num_rows, submission.user or user_here(), most)
+        self._rows = GatedRows(self._gate, submission, num_rows, submission.user or user_here(), most)
         self._gate.meters.add(self._measure)
 
     async def take(self, indices: Sequence[int]) -> int:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from relserve.engines.local.cpu_plan import CpuPlan, FreeMemory, Workers, plan
+from relserve.engines.local.cpu_plan import CpuPlan, FreeMemory, ModelWorkers, plan
 from relserve.engines.local.model_files import NUMBER_BYTES, size_of_model
 from relserve.machine import capacity
 from relserve.vllm_plugin import host
@@ -58,12 +58,12 @@ def plan_of(path: str, arguments: Mapping[str, Any]) -> CpuPlan:
     return plan(size, capacity.num_idle_cores(), free, arguments.get("max_num_seqs"), workers_of(arguments))
 
 
-def workers_of(engine_args: Mapping[str, Any]) -> Workers:
+def workers_of(engine_args: Mapping[str, Any]) -> ModelWorkers:
     """The processes of an engine with these arguments."""
     tensor, pipeline, data = (
         engine_args.get(f"{kind}_parallel_size") or 1 for kind in ("tensor", "pipeline", "data")
     )
-    return Workers(tensor * pipeline, data)
+    return ModelWorkers(tensor * pipeline, data)
 
 
 def cpu_dtype(path: str) -> str:

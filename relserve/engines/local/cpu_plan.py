@@ -22,7 +22,7 @@ class CpuPlan(NamedTuple):
     kv_gib: int
 
 
-class Workers(NamedTuple):
+class ModelWorkers(NamedTuple):
     """The processes of an engine: a model split into `parts` (tensor, pipeline), `copies` times (data)."""
 
     parts: int = 1
@@ -45,7 +45,7 @@ class FreeMemory(NamedTuple):
 
 
 def plan(
-    size: ModelSize | None, num_cores: int, free: FreeMemory, max_rows: int | None, workers: Workers
+    size: ModelSize | None, num_cores: int, free: FreeMemory, max_rows: int | None, workers: ModelWorkers
 ) -> CpuPlan:
     """What each worker gets.
 
@@ -65,7 +65,7 @@ def num_threads(parameters: float, num_cores: int) -> int:
     return 1 if parameters < ONE_THREAD_BELOW else num_cores
 
 
-def kv_gib(size: ModelSize, free: FreeMemory, max_rows: int | None, workers: Workers) -> int:
+def kv_gib(size: ModelSize, free: FreeMemory, max_rows: int | None, workers: ModelWorkers) -> int:
     """GiB of each worker with which all rows can run, and one of the longest; no more than there is room for.
 
     A part of a model keeps its part of every token. At least one: vLLM takes whole ones.
@@ -77,7 +77,7 @@ def kv_gib(size: ModelSize, free: FreeMemory, max_rows: int | None, workers: Wor
     return max(1, min(wanted, _most_kv_gib(size, free, workers)))
 
 
-def _most_kv_gib(size: ModelSize, free: FreeMemory, workers: Workers) -> int:
+def _most_kv_gib(size: ModelSize, free: FreeMemory, workers: ModelWorkers) -> int:
     """GiB of a share of what the weights leave free, for each worker.
 
     vLLM starts no worker whose KV cache is larger than what is free on one NUMA node.

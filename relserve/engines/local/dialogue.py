@@ -16,7 +16,7 @@ from relserve.vllm_plugin.host import RequestOutput, num_preemptions
 MOST_SCORED = 128  # tokens of which one request tells the probability (vLLM's MAX_LOGPROB_TOKEN_IDS)
 
 
-class Ask(NamedTuple):
+class TokenizedPrompt(NamedTuple):
     """A request: the ids of its prompt, and vLLM's sampling parameters."""
 
     ids: list[int]
@@ -25,13 +25,13 @@ class Ask(NamedTuple):
 
 # It yields requests to be answered together, is sent their outputs in that order, and returns the reply.
 # It never sees a request that vLLM gave up: `Flight` ends it then.
-Dialogue = Generator[Sequence[Ask], Sequence[RequestOutput], Reply]
+Dialogue = Generator[Sequence[TokenizedPrompt], Sequence[RequestOutput], Reply]
 Talk = Callable[[int, list[int]], Dialogue]  # about a row, given its index and the ids of its prompt
 
 
 def decode(index: int, ids: list[int], params: Any, grammar: Grammar | None) -> Dialogue:
     """The reply that the model writes after the prompt `ids`, without the space that a grammar allows."""
-    (output,) = yield [Ask(ids, params)]
+    (output,) = yield [TokenizedPrompt(ids, params)]
     completion = output.outputs[0]
     text = completion.text if grammar is None else grammar.choice_of(grammar.without_space(completion.text))
     return Reply(
@@ -59,14 +59,14 @@ class Scoring:
         self._params_of = params_of
         self._params: dict[bytes, list[Any]] = {}
 
-    def asks(self, ids: list[int], position: Position) -> list[Ask]:
+    def asks(self, ids: list[int], position: Position) -> list[TokenizedPrompt]:
         """The requests for the probabilities of the tokens that may come at a position."""
         params = self._params.get(position.spelled)
         if params is None:
             tokens = [step.token for step in self.spellings.steps(position.spelled)]
             parts = [tokens[i : i + MOST_SCORED] for i in range(0, len(tokens), MOST_SCORED)]
             params = self._params[position.spelled] = [self._params_of(part) for part in parts]
-        return [Ask([*ids, *position.path], each) for each in params]
+        return [TokenizedPrompt([*ids, *position.path], each) for each in params]
 
 
 def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None) -> Dialogue:

@@ -27,7 +27,7 @@ Receive = Callable[[], Awaitable[Any]]
 T = TypeVar("T")
 
 
-class Left(Exception):
+class CallerLeft(Exception):
     """The caller has hung up."""
 
 
@@ -61,7 +61,7 @@ class Entering:
 
     @asynccontextmanager
     async def entered(
-        self, gate: Gate, num_said: Callable[[Sequence[str]], float], caller: Caller
+        self, gate: Gate, num_said: Callable[[Sequence[str]], float], caller: OpenAICaller
     ) -> AsyncIterator[Ticket]:
         """While inside, it may run.
 
@@ -91,9 +91,9 @@ class Entering:
             stack.callback(gate.meters.discard, measure)
             yield ticket
             if not caller.is_answered:
-                raise Left  # what was said until then tells of no length
+                raise CallerLeft  # what was said until then tells of no length
 
-    def counting(self, send: Send, ticket: Ticket, caller: Caller) -> Send:
+    def counting(self, send: Send, ticket: Ticket, caller: OpenAICaller) -> Send:
         """Sends, and tells the ticket what an answer says of its tokens."""
         is_good = False
 
@@ -110,7 +110,7 @@ class Entering:
         return sending
 
 
-class Caller:
+class OpenAICaller:
     """Who sent a request, whose body has come, and may hang up while it waits at the gate.
 
     Attributes:
@@ -125,7 +125,7 @@ class Caller:
         self._leaving = asyncio.ensure_future(receive())  # nothing else is left to come
 
     @classmethod
-    async def read(cls, receive: Receive) -> Caller:
+    async def read(cls, receive: Receive) -> OpenAICaller:
         """Once the body has come."""
         parts, more = [], True
         while more:
@@ -156,7 +156,7 @@ class Caller:
         try:
             await asyncio.wait({task, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                raise Left
+                raise CallerLeft
             return task.result()
         finally:
             task.cancel()

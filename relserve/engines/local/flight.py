@@ -13,14 +13,14 @@ from textwrap import shorten
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.admitted import Admitted
 from relserve.engines.local.daemon_thread import in_daemon_thread
-from relserve.engines.local.dialogue import Ask, Dialogue, usage_of
+from relserve.engines.local.dialogue import Dialogue, TokenizedPrompt, usage_of
 from relserve.engines.local.log import EngineGone, one_line, why_refused
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.sampling import talk_of
 from relserve.errors import AdmissionError, Failure, FailureKind
 from relserve.gate.gate import Gate
-from relserve.vllm_plugin.batches import Row as NewRow
+from relserve.vllm_plugin.batches import SubmittedRow as NewRow
 from relserve.vllm_plugin.batches import tokens_said
 from relserve.vllm_plugin.host import RequestOutput
 
@@ -79,7 +79,9 @@ class Flight:
         self.pending: dict[str, _Request] = {}
         self._rows: dict[int, _Row] = {}
         self._ready: list[tuple[str, RequestOutput | Exception]] = []
-        self._next: list[tuple[int, Sequence[Ask]]] = []  # asked about rows of which outputs have come
+        self._next: list[
+            tuple[int, Sequence[TokenizedPrompt]]
+        ] = []  # asked about rows of which outputs have come
         self._unwanted: list[str] = []  # of rows that failed
         self._failed: list[Reply] = []
         self._sending: set[asyncio.Future[None]] = set()
@@ -153,7 +155,7 @@ class Flight:
             begun = ((index, talk(index, ids)) for index, ids in zip(chunk, encoded, strict=True) if ids)
             await self._enter(self._begin(begun))
 
-    async def _enter(self, asked: list[tuple[int, Sequence[Ask]]]) -> None:
+    async def _enter(self, asked: list[tuple[int, Sequence[TokenizedPrompt]]]) -> None:
         """Submit what is first asked about rows, as far as they are let in."""
         while asked:
             num = len(asked)
@@ -182,7 +184,9 @@ class Flight:
 
         return in_daemon_thread(encode)
 
-    def _begin(self, dialogues: Iterable[tuple[int, Dialogue]]) -> list[tuple[int, Sequence[Ask]]]:
+    def _begin(
+        self, dialogues: Iterable[tuple[int, Dialogue]]
+    ) -> list[tuple[int, Sequence[TokenizedPrompt]]]:
         """What is first asked about rows, of some of which it may be known already that they fail."""
         asked = []
         for index, dialogue in dialogues:
@@ -225,11 +229,11 @@ class Flight:
         for request_id, error in refused.items():
             self._refuse(request_id, Failure(FailureKind.REFUSED, why_refused(error)))
 
-    def _requests(self, asked: Sequence[tuple[int, Sequence[Ask]]]) -> list[NewRow]:
+    def _requests(self, asked: Sequence[tuple[int, Sequence[TokenizedPrompt]]]) -> list[NewRow]:
         """The requests of rows, which are pending from now on."""
         return [each for index, asks in asked for each in self._requests_of(index, asks)]
 
-    def _requests_of(self, index: int, asks: Sequence[Ask]) -> list[NewRow]:
+    def _requests_of(self, index: int, asks: Sequence[TokenizedPrompt]) -> list[NewRow]:
         """Those of a row; none where it failed, or fails now."""
         row, limit = self._rows.get(index), self._engine.max_model_len
         if row is None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from relserve.engines.local.asgi_socket import AsgiSocket, send_error
 from relserve.engines.local.daemon_thread import in_daemon_thread
-from relserve.engines.local.entering import Caller, Entering, Left, send_refusal
+from relserve.engines.local.entering import CallerLeft, Entering, OpenAICaller, send_refusal
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
@@ -22,7 +22,7 @@ from relserve.vllm_plugin.openai_app import AsgiApp, make_app, num_tokens_said
 GONE = "the engine ended while it worked on the request"
 
 
-class Startable(Protocol):
+class EngineStarter(Protocol):
     """What runs engines of one model, one after another."""
 
     model: str
@@ -55,7 +55,7 @@ class OpenAISocket:
 
     def __init__(
         self,
-        engine: Startable,
+        engine: EngineStarter,
         path: Path,
         arguments: Mapping[str, Any],
         working: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
@@ -97,13 +97,13 @@ class OpenAISocket:
                 if entering is None:
                     await running.ask(app(scope, receive, sending))
                     return
-                caller = await Caller.read(receive)
+                caller = await OpenAICaller.read(receive)
                 said = partial(num_tokens_said, running.client)
                 async with entering.entered(self._engine.gate, said, caller) as ticket:
                     counted = entering.counting(sending, ticket, caller)
                     # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
                     await running.ask(app(scope, caller.receive, counted))
-            except Left:
+            except CallerLeft:
                 pass
             except (EngineError, EngineGone) as error:
                 if not started:  # else uvicorn closes the connection, for the answer is not whole

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from relserve.call.thinking import template_fields
-from relserve.call.turns import Turn, messages_of
+from relserve.call.turns import ChatTurn, messages_of
 from relserve.engines.local.thoughts import PLAIN, SWITCHES, Marks, marks_of, switches_of, template_of
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class PromptEncoder:
         return ""
 
     def encode(
-        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[ChatTurn] = ()
     ) -> list[list[int]]:
         """Token ids of each prompt; none at all for an empty prompt without a chat template.
 
@@ -53,7 +53,7 @@ class PromptEncoder:
         """
         prompts = [speakable(p) for p in prompts]
         system = speakable(system) if system else None
-        turns = [Turn(speakable(turn.user), speakable(turn.assistant)) for turn in turns]
+        turns = [ChatTurn(speakable(turn.user), speakable(turn.assistant)) for turn in turns]
         if self.has_template:
             # The template writes the special tokens itself; adding them again would double BOS.
             rendered = self._render(prompts, system, thinking, turns)
@@ -87,7 +87,7 @@ class PromptEncoder:
         return self.marks is not None and self.marks.opens(self._render(["?"], None, 0, ())[0])
 
     def _render(
-        self, prompts: list[str], system: str | None, thinking: int, turns: Sequence[Turn]
+        self, prompts: list[str], system: str | None, thinking: int, turns: Sequence[ChatTurn]
     ) -> list[str]:
         if system and prompts and self._system_role:
             # Some templates (Gemma, old Mistral) refuse a system role, others (the first of Phi-3) leave it

@@ -20,7 +20,7 @@ from relserve.engines.local.spellings import vocabulary_of
 from relserve.errors import EngineError
 from relserve.vllm_plugin.batches import BatchSender, RowSender, SingleSender
 from relserve.vllm_plugin.engines import message_context
-from relserve.vllm_plugin.host import Client
+from relserve.vllm_plugin.host import EngineClient
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class RunningEngine:
     """
 
     def __init__(
-        self, client: Client, process: BaseProcess, variables: Mapping[str, str] | None = None
+        self, client: EngineClient, process: BaseProcess, variables: Mapping[str, str] | None = None
     ) -> None:
         self.client, self._process = client, process
         self.variables = dict(variables or {})

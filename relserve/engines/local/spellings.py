@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 
-class Step(NamedTuple):
+class SpellingStep(NamedTuple):
     """A token that goes on with a spelling, and the bytes spelled when it is there."""
 
     token: int
@@ -67,7 +67,7 @@ class Spellings:
         """Whether tokens are the beginning of a choice as the tokenizer itself would cut it."""
         return path in self._straight
 
-    def _steps(self, spelled: bytes) -> tuple[Step, ...]:
+    def _steps(self, spelled: bytes) -> tuple[SpellingStep, ...]:
         """The tokens that may come next, when the bytes `spelled` are there."""
         longer: set[bytes] = set()
         for end in islice(self._sorted, bisect_right(self._sorted, spelled), None):
@@ -75,7 +75,7 @@ class Spellings:
                 break
             longer.update(end[: i + 1] for i in range(len(spelled), len(end)))
         return tuple(
-            Step(token, after)
+            SpellingStep(token, after)
             for after in sorted(longer)
             for token in self._tokens_of.get(after[len(spelled) :], ())
         )

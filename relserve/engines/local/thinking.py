@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Reply, Sampling
-from relserve.engines.local.dialogue import Ask, Dialogue, Talk, after, times_of, usage_of
+from relserve.engines.local.dialogue import Dialogue, Talk, TokenizedPrompt, after, times_of, usage_of
 from relserve.engines.local.prompts import PromptEncoder
 from relserve.errors import Failure, FailureKind
 from relserve.vllm_plugin import host
@@ -61,7 +61,7 @@ class Thinking:
         if budget < 1:
             said = f"the prompt has {len(ids)} tokens, the model's context of {self._max_model_len}"
             return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, f"{said} leaves no room to think"))
-        (thoughts,) = yield [Ask(ids, self._params_of(budget))]
+        (thoughts,) = yield [TokenizedPrompt(ids, self._params_of(budget))]
         reply = yield from answer(index, [*ids, *self._closed(thoughts.outputs[0])])
         thought = Reply(index, None, usage=usage_of([thoughts]), times=times_of([thoughts]))
         reply = after(thought, reply)

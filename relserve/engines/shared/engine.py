@@ -15,13 +15,13 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.protocol import Engine, Estimable
 from relserve.engines.shared.greeting import Resident, error_of
-from relserve.engines.shared.place import Place, place_of
+from relserve.engines.shared.place import EnginePlace, place_of
 from relserve.engines.shared.start import Line, connect, reach
 from relserve.engines.shared.wire import (
-    Ended,
+    EngineNotice,
     Replied,
-    Said,
     Stands,
+    SubmissionEnded,
     read_json,
     read_object,
     write_json,
@@ -77,7 +77,7 @@ class SharedEngine:
         self._num_closed = 0  # how often it was closed: queries that began before that end
 
     @property
-    def place(self) -> Place:
+    def place(self) -> EnginePlace:
         """Where the resident engine is found; raises EngineStartError where that is no place for it."""
         return place_of(self.resident.path, self._cache_dir)
 
@@ -189,14 +189,14 @@ class SharedEngine:
         """
         while True:
             message = await read_object(line.reader)
-            if isinstance(message, Said):
+            if isinstance(message, EngineNotice):
                 self._announce(message.text)
             elif isinstance(message, Replied):
                 yield message.replies
             elif isinstance(message, Stands):
                 if told is not None:
                     told(message.standing)
-            elif isinstance(message, Ended):
+            elif isinstance(message, SubmissionEnded):
                 if message.error:
                     raise error_of(message.error, message.message)
                 return

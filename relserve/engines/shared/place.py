@@ -21,7 +21,7 @@ PRIVATE = 0o700
 LONGEST = 70  # bytes of a folder: a socket's path may have 103 on macOS, 107 on Linux
 
 
-class Place(NamedTuple):
+class EnginePlace(NamedTuple):
     """The files of one resident engine."""
 
     folder: Path
@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return self.folder / f"{self.name}.lock"
 
 
-def place_of(path: str, cache_dir: Path) -> Place:
+def place_of(path: str, cache_dir: Path) -> EnginePlace:
     """The place of the resident engine of a model.
 
     One for each user, cache folder and model. It is not in the cache folder itself, whose path may be too
@@ -59,7 +59,7 @@ def place_of(path: str, cache_dir: Path) -> Place:
     """
     real = os.path.realpath(path) if os.path.isdir(path) else path
     key = hashlib.blake2b(json.dumps([real, _real(cache_dir)]).encode(), digest_size=8).hexdigest()
-    return Place(run_folder(), key)
+    return EnginePlace(run_folder(), key)
 
 
 def run_folder() -> Path:
@@ -104,7 +104,7 @@ def _is_ours(folder: str) -> bool:
         return False
 
 
-def take_lock(place: Place) -> int | None:
+def take_lock(place: EnginePlace) -> int | None:
     """The lock as a file descriptor to be handed on to the process; None: a process holds it.
 
     Raises:
@@ -122,7 +122,7 @@ def take_lock(place: Place) -> int | None:
     return descriptor
 
 
-def is_held(place: Place) -> bool:
+def is_held(place: EnginePlace) -> bool:
     """Whether a process lives at a place."""
     if not place.lock.exists() or (descriptor := take_lock(place)) is None:
         return place.lock.exists()
@@ -136,7 +136,7 @@ def sign(lock: int) -> None:
     os.pwrite(lock, str(os.getpid()).encode(), 0)
 
 
-def is_still(place: Place, lock: int) -> bool:
+def is_still(place: EnginePlace, lock: int) -> bool:
     """Whether the lock that a process holds is still that of the place; others may have removed its file."""
     try:
         return os.path.samestat(os.fstat(lock), os.stat(place.lock))
@@ -144,7 +144,7 @@ def is_still(place: Place, lock: int) -> bool:
         return False
 
 
-def holder(place: Place) -> str:
+def holder(place: EnginePlace) -> str:
     """The process that holds a place's lock, in words."""
     try:
         return f"process {place.lock.read_text(encoding='utf-8') or '(starting)'}"
@@ -152,9 +152,9 @@ def holder(place: Place) -> str:
         return "its process"
 
 
-def places() -> list[Place]:
+def places() -> list[EnginePlace]:
     """The places where resident engines of this user live; raises as `run_folder`."""
-    found = [Place(lock.parent, lock.stem) for lock in sorted(run_folder().glob("*.lock"))]
+    found = [EnginePlace(lock.parent, lock.stem) for lock in sorted(run_folder().glob("*.lock"))]
     return [place for place in found if is_held(place)]
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.log import last_error, size_of
 from relserve.engines.shared.greeting import Resident
-from relserve.engines.shared.place import Place, holder, is_held, take_lock
+from relserve.engines.shared.place import EnginePlace, holder, is_held, take_lock
 from relserve.engines.shared.wire import is_own, read_json, write_json
 from relserve.errors import EngineStartError
 
@@ -39,7 +39,7 @@ class Line(NamedTuple):
         self.writer.transport.abort()
 
 
-async def connect(place: Place, hello: Mapping[str, Any]) -> Line | None:
+async def connect(place: EnginePlace, hello: Mapping[str, Any]) -> Line | None:
     """A line to the resident engine of a place; None where nothing listens.
 
     Raises:
@@ -71,7 +71,7 @@ async def connect(place: Place, hello: Mapping[str, Any]) -> Line | None:
     return line
 
 
-async def reach(place: Place, resident: Resident, service: str) -> tuple[Line, bool]:
+async def reach(place: EnginePlace, resident: Resident, service: str) -> tuple[Line, bool]:
     """A line to the resident engine of a model, whose process is started if there is none.
 
     Returns:
@@ -100,7 +100,7 @@ async def reach(place: Place, resident: Resident, service: str) -> tuple[Line, b
     return line, started_here
 
 
-def _launch(place: Place, resident: Resident, lock: int) -> None:
+def _launch(place: EnginePlace, resident: Resident, lock: int) -> None:
     """Start the process, which keeps the lock for as long as it lives and is nobody's child; blocks.
 
     Its task is in a file of the user's alone: engine arguments may hold tokens, which commands show to all.
@@ -164,7 +164,7 @@ def _see(log_path: Path | None) -> str:
     return f"; its log is {log_path}" if log_path is not None else ""
 
 
-async def wait_until_ended(place: Place, timeout_s: float) -> bool:
+async def wait_until_ended(place: EnginePlace, timeout_s: float) -> bool:
     """Wait until no process lives at a place; whether that came in time."""
     deadline_s = time.monotonic() + timeout_s
     while is_held(place):

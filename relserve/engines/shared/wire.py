@@ -27,7 +27,7 @@ _LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
-class Asked(NamedTuple):
+class SubmissionMessage(NamedTuple):
     """A client wants prompts answered, which follow in parts.
 
     Attributes:
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
     num_prompts: int
 
 
-class Part(NamedTuple):
+class PromptsMessage(NamedTuple):
     """Some of the prompts, and their grammars where they have any of their own."""
 
     prompts: Sequence[str]
@@ -52,7 +52,7 @@ class Replied(NamedTuple):
     replies: list[Reply]
 
 
-class Said(NamedTuple):
+class EngineNotice(NamedTuple):
     """What the engine announces while it works, such as that it is started anew."""
 
     text: str
@@ -64,7 +64,7 @@ class Stands(NamedTuple):
     standing: Standing
 
 
-class Ended(NamedTuple):
+class SubmissionEnded(NamedTuple):
     """Nothing more comes: all prompts are answered, or an error of this class name ended the work."""
 
     error: str = ""
@@ -130,23 +130,23 @@ async def write_submission(writer: asyncio.StreamWriter, submission: Submission)
         ConnectionError: the other side is gone.
     """
     bare = replace(submission, prompts=(), grammars=None, told=None)
-    await write_object(writer, Asked(bare, len(submission.prompts)))
+    await write_object(writer, SubmissionMessage(bare, len(submission.prompts)))
     for part in _parts(submission):
         await write_object(writer, part)
 
 
 async def read_submission(reader: asyncio.StreamReader) -> Submission:
     """What `write_submission` sent; raises as `read_message`."""
-    asked: Asked = await read_object(reader)
+    asked: SubmissionMessage = await read_object(reader)
     prompts, grammars = list[str](), list[Grammar | None]()
     while len(prompts) < asked.num_prompts:
-        part: Part = await read_object(reader)
+        part: PromptsMessage = await read_object(reader)
         prompts += part.prompts
         grammars += part.grammars or ()
     return replace(asked.submission, prompts=prompts, grammars=grammars or None)
 
 
-def _parts(submission: Submission) -> Iterator[Part]:
+def _parts(submission: Submission) -> Iterator[PromptsMessage]:
     """The prompts of a submission, so many together as are quickly sent."""
     prompts, own = submission.prompts, submission.grammars
     start, size, seen = 0, 0, set[int]()
@@ -156,7 +156,7 @@ def _parts(submission: Submission) -> Iterator[Part]:
             seen.add(id(grammar))
             size += len(grammar.ebnf)
         if size >= PART or number == len(prompts):
-            yield Part(prompts[start:number], None if own is None else own[start:number])
+            yield PromptsMessage(prompts[start:number], None if own is None else own[start:number])
             start, size, seen = number, 0, set()
 
 

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from relserve.server.catalog.qualified import qualified
-from relserve.server.catalog.shapes import Column, Shape, read_rows, read_shapes
+from relserve.server.catalog.shapes import CatalogColumn, CatalogShape, read_rows, read_shapes
 
 DATABASE = "_pg"
 _PARTS = (
@@ -46,7 +46,7 @@ def build(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     con.execute(f"CHECKPOINT {DATABASE}")
 
 
-def _fill_constants(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None:
+def _fill_constants(con: duckdb.DuckDBPyConnection, shapes: Iterable[CatalogShape]) -> None:
     """Make the tables of what never changes."""
     for table, rows in _CONSTANTS.items():
         _fill(con, table, read_rows(rows))
@@ -89,7 +89,7 @@ def _kind(values: list[str]) -> str:
     return "BOOLEAN" if {value.lower() for value in values} <= {"t", "f", "true", "false"} else "VARCHAR"
 
 
-def _make_views(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None:
+def _make_views(con: duckdb.DuckDBPyConnection, shapes: Iterable[CatalogShape]) -> None:
     """Make every relation in PostgreSQL's columns."""
     known = set(con.execute(_KNOWN, [DATABASE]).fetchall())
     con.execute(
@@ -97,22 +97,22 @@ def _make_views(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None
     )
 
 
-def _told(con: duckdb.DuckDBPyConnection, shape: Shape) -> set[str]:
+def _told(con: duckdb.DuckDBPyConnection, shape: CatalogShape) -> set[str]:
     """The columns that are known of a relation."""
     return {name for name, *_ in con.execute(f"DESCRIBE FROM {_rows(shape)}").fetchall()}
 
 
-def _place(shape: Shape) -> tuple[str, str]:
+def _place(shape: CatalogShape) -> tuple[str, str]:
     """The schema and the name of what is known of a relation."""
     return "rows" if shape.schema == "pg_catalog" else "info_rows", shape.name
 
 
-def _rows(shape: Shape) -> str:
+def _rows(shape: CatalogShape) -> str:
     schema, name = _place(shape)
     return f'{DATABASE}.{schema}."{name}"()'
 
 
-def _view(shape: Shape, told: set[str]) -> str:
+def _view(shape: CatalogShape, told: set[str]) -> str:
     """The statement that makes a relation in PostgreSQL's columns."""
     schema = "cat" if shape.schema == "pg_catalog" else "info"
     columns = ", ".join(_column(column, told) for column in shape.columns)
@@ -120,7 +120,7 @@ def _view(shape: Shape, told: set[str]) -> str:
     return f'CREATE MACRO {schema}."{shape.name}"() AS TABLE SELECT {columns} {source}'
 
 
-def _column(column: Column, told: set[str]) -> str:
+def _column(column: CatalogColumn, told: set[str]) -> str:
     kind = column.duckdb_type
     value = f'"{column.name}"' if column.name in told else _zero(kind) if column.is_never_null else "NULL"
     return f'{value}::{kind} AS "{column.name}"'

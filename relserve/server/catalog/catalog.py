@@ -13,7 +13,7 @@ from relserve.server.catalog.activity import (
     register_prepared,
     register_signal,
 )
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.text import may_ask, translated
 from relserve.server.catalog.attached import catalog_names
 from relserve.server.catalog.facts import Facts

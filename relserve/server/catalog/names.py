@@ -16,7 +16,7 @@ UNION ALL SELECT system.main.lower(view_name) FROM system.main.duckdb_views()
 """
 
 
-class Names(NamedTuple):
+class CatalogNames(NamedTuple):
     """Relations of pg_catalog with oids, of information_schema, functions and settings, in small letters."""
 
     oids: Mapping[str, int]
@@ -31,7 +31,7 @@ class Names(NamedTuple):
         return frozenset(self.oids)
 
 
-def read_names(con: duckdb.DuckDBPyConnection) -> Names:
+def read_names(con: duckdb.DuckDBPyConnection) -> CatalogNames:
     """What `_pg` holds; settings also in the letters that PostgreSQL writes them in."""
     relations = con.execute("SELECT schema_name, name, oid FROM _pg.own.catalog_relations").fetchall()
     functions = con.execute(
@@ -40,7 +40,7 @@ def read_names(con: duckdb.DuckDBPyConnection) -> Names:
         [DATABASE],
     ).fetchall()
     settings = con.execute("SELECT name, setting FROM _pg.own.settings").fetchall()
-    return Names(
+    return CatalogNames(
         {name: oid for schema, name, oid in relations if schema == "pg_catalog"},
         frozenset(name for schema, name, _ in relations if schema == "information_schema"),
         frozenset(name for (name,) in functions),

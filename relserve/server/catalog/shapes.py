@@ -13,7 +13,7 @@ _DUCKDBS = {
 }  # fmt: skip
 
 
-class Column(NamedTuple):
+class CatalogColumn(NamedTuple):
     """A column of a catalog: its name, PostgreSQL's type of it, and whether it is never NULL."""
 
     name: str
@@ -28,20 +28,20 @@ class Column(NamedTuple):
         return _DUCKDBS.get(self.typname, "VARCHAR")
 
 
-class Shape(NamedTuple):
+class CatalogShape(NamedTuple):
     """A relation of pg_catalog or information_schema."""
 
     schema: str
     name: str
     oid: int
     kind: str
-    columns: tuple[Column, ...]
+    columns: tuple[CatalogColumn, ...]
 
 
-def read_shapes() -> tuple[Shape, ...]:
+def read_shapes() -> tuple[CatalogShape, ...]:
     """Every relation of PostgreSQL 15's two catalogs."""
     return tuple(
-        Shape(row["schema"], row["relation"], int(row["oid"]), row["kind"], _columns(row["columns"]))
+        CatalogShape(row["schema"], row["relation"], int(row["oid"]), row["kind"], _columns(row["columns"]))
         for row in read_rows("shapes")
     )
 
@@ -51,9 +51,9 @@ def read_rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(_DATA.joinpath(f"{name}.csv").read_text("utf-8").splitlines()))
 
 
-def _columns(text: str) -> tuple[Column, ...]:
+def _columns(text: str) -> tuple[CatalogColumn, ...]:
     pairs = [word.removesuffix("!").split(":") for word in text.split(" ")]
     return tuple(
-        Column(name, typname, word.endswith("!"))
+        CatalogColumn(name, typname, word.endswith("!"))
         for (name, typname), word in zip(pairs, text.split(" "), strict=True)
     )

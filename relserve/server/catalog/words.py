@@ -2,11 +2,11 @@
 
 import sqlglot
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.text import RULES, UNREAD, read_postgresql
 
 
-def in_duckdbs_words(sql: str, asked: Asked) -> str | None:
+def in_duckdbs_words(sql: str, asked: CatalogContext) -> str | None:
     """A PostgreSQL text as DuckDB would say it; None if it says the same, or sqlglot cannot read it.
 
     sqlglot reads PostgreSQL's types, such as jsonb, as DuckDB's too, which DuckDB itself does not.

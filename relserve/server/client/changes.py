@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Changes:
+class ServerChanges:
     """Those of a process; a server is one.
 
     Attributes:
@@ -18,4 +18,4 @@ class Changes:
         self.latest = object()
 
 
-CATALOG = Changes()
+CATALOG = ServerChanges()

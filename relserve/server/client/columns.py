@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relserve.server.catalog.build import DATABASE
-from relserve.server.wire.types import INT2VECTOR, OID, OIDVECTOR, TEXT, Column, PgType, pg_type
+from relserve.server.wire.types import INT2VECTOR, OID, OIDVECTOR, TEXT, PgType, ResultColumn, pg_type
 
 _OIDS = PgType(1028, -1, OID)  # _oid
 _VECTORS = {
@@ -14,14 +14,16 @@ _VECTORS = {
 }  # fmt: skip
 
 
-def columns_of(described: Sequence[tuple[str, str]], runnable: str) -> list[Column]:
+def columns_of(described: Sequence[tuple[str, str]], runnable: str) -> list[ResultColumn]:
     """The columns of a statement.
 
     Args:
         described: name and DuckDB's type of each.
         runnable: what DuckDB runs.
     """
-    return [Column(name, _vector(name, kind, runnable) or _type(kind, runnable)) for name, kind in described]
+    return [
+        ResultColumn(name, _vector(name, kind, runnable) or _type(kind, runnable)) for name, kind in described
+    ]
 
 
 def oids_of(parameters: Sequence[str | None], runnable: str) -> list[int]:

@@ -84,7 +84,7 @@ class Fetch(NamedTuple):
     moves: bool
 
 
-class Close(NamedTuple):
+class CloseCursor(NamedTuple):
     """CLOSE a cursor; None: all."""
 
     name: str | None
@@ -108,15 +108,15 @@ class Discard(NamedTuple):
     what: str
 
 
-class Rights(NamedTuple):
+class RightsCommand(NamedTuple):
     """GRANT, REVOKE, roles and owners."""
 
     asked: Granting
 
 
 Command = (
-    Begin | End | Savepoint | Set | SetConfig | Mode | ResetAll | Show | Declare | Fetch | Close | Deallocate
-    | Nothing | Discard | Rights
+    Begin | End | Savepoint | Set | SetConfig | Mode | ResetAll | Show | Declare | Fetch | CloseCursor
+    | Deallocate | Nothing | Discard | RightsCommand
 )  # fmt: skip
 
 _NAME = rf"({NAME}|[\w$.]++)"
@@ -268,7 +268,7 @@ def _fetch(statement: str) -> Command | None:
 
 def _close(statement: str) -> Command | None:
     name = statement[5:].strip()
-    return Close(None if name.lower() == "all" else unquoted(name))
+    return CloseCursor(None if name.lower() == "all" else unquoted(name))
 
 
 def _deallocate(statement: str) -> Command | None:
@@ -300,7 +300,7 @@ def _select(statement: str) -> Command | None:
 
 def _rights(statement: str) -> Command | None:
     asked = read_granting(statement) if _RIGHTS.match(statement) else None
-    return None if asked is None else Rights(asked)
+    return None if asked is None else RightsCommand(asked)
 
 
 def _two_phases(statement: str) -> Command | None:

@@ -12,14 +12,14 @@ from relserve_duckdb import Connection
 from relserve.errors import ProtocolError
 from relserve.server.client.channel import Channel, Frame
 from relserve.server.client.columns import columns_of
-from relserve.server.client.executor import Executor, Outcome
+from relserve.server.client.executor import Executor, StatementOutcome
 from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.copy_batches import copied_batch
 from relserve.server.wire.copy_reader import CopyReader, Row
 from relserve.server.wire.copy_writer import CopyWriter
 from relserve.server.wire.copying import CopyFrom, CopyTo
-from relserve.server.wire.types import Column
+from relserve.server.wire.types import ResultColumn
 
 LOOK_S = 0.2  # how often a client that is silent is looked at, whether it was stopped
 INSERT_ROWS = 20_000  # that go into the table at once
@@ -41,7 +41,7 @@ class Copying:
         self._channel, self._con, self._state, self._executor = channel, con, state, executor
         self._write, self._flush = write, flush
 
-    def give(self, copy: CopyTo, parameters: Sequence[Any]) -> Outcome:
+    def give(self, copy: CopyTo, parameters: Sequence[Any]) -> StatementOutcome:
         """COPY .. TO STDOUT.
 
         Raises:
@@ -56,9 +56,9 @@ class Copying:
             self._write(writer.rows(batch))
         self._write(writer.end() + backend.copy_done())
         self._state.gave_rows(rows.num_taken)
-        return Outcome(f"COPY {rows.num_taken}")
+        return StatementOutcome(f"COPY {rows.num_taken}")
 
-    def take(self, copy: CopyFrom) -> Outcome:
+    def take(self, copy: CopyFrom) -> StatementOutcome:
         """COPY .. FROM STDIN: all rows or none.
 
         Raises:
@@ -88,9 +88,9 @@ class Copying:
                 with suppress(duckdb.Error):
                     self._con.raw.rollback()
             raise
-        return Outcome(f"COPY {count}")
+        return StatementOutcome(f"COPY {count}")
 
-    def _columns(self, copy: CopyFrom) -> list[Column]:
+    def _columns(self, copy: CopyFrom) -> list[ResultColumn]:
         wanted = ", ".join(map(_quoted, copy.columns)) or "*"
         self._executor.check(f"INSERT INTO {copy.table} DEFAULT VALUES")
         found = self._executor.describe(f"SELECT {wanted} FROM {copy.table} LIMIT 0", (), is_own=True)
@@ -129,7 +129,9 @@ class Copying:
             except TimeoutError:
                 self._state.check_stopped()
 
-    def _insert(self, copy: CopyFrom, columns: Sequence[Column], rows: list[Row], is_binary: bool) -> None:
+    def _insert(
+        self, copy: CopyFrom, columns: Sequence[ResultColumn], rows: list[Row], is_binary: bool
+    ) -> None:
         if not rows:
             return
         batch = copied_batch(rows, columns, is_binary=is_binary)

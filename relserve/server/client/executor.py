@@ -20,7 +20,7 @@ from relserve.server.client.changes import CATALOG
 from relserve.server.client.columns import columns_of
 from relserve.server.client.list_literals import with_duckdbs_lists
 from relserve.server.client.numeric_literals import with_digits_of_numerics
-from relserve.server.client.results import BATCH_ROWS, Rows
+from relserve.server.client.results import BATCH_ROWS, ResultRows
 from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.series import with_series_as_rows
 from relserve.server.client.split import bare, with_duckdbs_bytes
@@ -44,7 +44,7 @@ _KIND = re.compile(
 )
 
 
-class Outcome(NamedTuple):
+class StatementOutcome(NamedTuple):
     """What a statement gave.
 
     Attributes:
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
     """
 
     tag: str
-    rows: Rows | None = None
+    rows: ResultRows | None = None
     counts: bool = False
 
 
@@ -81,7 +81,7 @@ class Executor:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
         self._savepoints, self._happened = savepoints, happened
         self._has_changed_catalog = False  # in this transaction
-        self.rows: Rows | None = None
+        self.rows: ResultRows | None = None
 
     def runnable(self, text: str) -> str:
         """A statement in the form that DuckDB and everybody else read alike, as far as can be seen from it.
@@ -100,7 +100,7 @@ class Executor:
             self._facts,
         )
 
-    def run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:
+    def run(self, text: str, parameters: Sequence[Any] = ()) -> StatementOutcome:
         """Run one statement.
 
         Raises:
@@ -108,9 +108,9 @@ class Executor:
             ProtocolError: it is several statements.
         """
         self.make_room()
-        return cast(Outcome, self.trying(text, lambda runnable: self._run(runnable, parameters)))
+        return cast(StatementOutcome, self.trying(text, lambda runnable: self._run(runnable, parameters)))
 
-    def run_described(self, runnable: str, parameters: Sequence[Any]) -> Outcome:
+    def run_described(self, runnable: str, parameters: Sequence[Any]) -> StatementOutcome:
         """Run what describing a statement gave; as `run`."""
         self.make_room()
         return self._run(runnable, parameters)
@@ -183,19 +183,19 @@ class Executor:
             self._has_changed_catalog = False
             CATALOG.happened()
 
-    def drop(self, rows: Rows | None) -> None:
+    def drop(self, rows: ResultRows | None) -> None:
         """Rows are not wanted any more."""
         if rows is not None:
             rows.close()
             if rows is self.rows:
                 self.rows = None
 
-    def _run(self, text: str, parameters: Sequence[Any]) -> Outcome:
+    def _run(self, text: str, parameters: Sequence[Any]) -> StatementOutcome:
         parsed = self._check(text)
         if len(parsed) > 1 and not any(each.type == Type.MULTI for each in parsed):
             raise ProtocolError("cannot insert multiple commands into a prepared statement", "42601")
         if not parsed:
-            return Outcome("")
+            return StatementOutcome("")
         kind = parsed[0].type
         if kind in _STREAMED:
             return self._streamed(text, parameters, kind)
@@ -217,10 +217,10 @@ class Executor:
             return text, Type.EXECUTE  # DuckDB says in its own words that there is none
         return found[0], self._con.raw.extract_statements(found[0])[0].type
 
-    def _streamed(self, text: str, parameters: Sequence[Any], kind: Type) -> Outcome:
+    def _streamed(self, text: str, parameters: Sequence[Any], kind: Type) -> StatementOutcome:
         stream = self._con.stream(text, list(parameters) or None, BATCH_ROWS)
         if stream is None:
-            return Outcome("")
+            return StatementOutcome("")
         columns = columns_of(stream.columns, text)
 
         def stop() -> None:
@@ -228,27 +228,29 @@ class Executor:
             stream.close()
             forget_interrupt(self._con)
 
-        self.rows = Rows(columns, iter(stream), stop)
+        self.rows = ResultRows(columns, iter(stream), stop)
         if kind == Type.SELECT:
-            return Outcome("SELECT", self.rows, counts=True)
-        return Outcome("EXPLAIN" if kind == Type.EXPLAIN else "CALL", self.rows)
+            return StatementOutcome("SELECT", self.rows, counts=True)
+        return StatementOutcome("EXPLAIN" if kind == Type.EXPLAIN else "CALL", self.rows)
 
-    def _finished(self, text: str, kind: Type) -> Outcome:
+    def _finished(self, text: str, kind: Type) -> StatementOutcome:
         description = self._con.description or []
         table = self._con.to_arrow_table() if description else pa.table({})
         names = [(each[0], str(each[1])) for each in description]
         is_count = names == [("Count", "BIGINT")] and kind not in _STREAMED and not _returns(text)
         if kind in _COUNTED and is_count:
             is_truncate = bare(text)[:8].lower() == "truncate"
-            return Outcome("TRUNCATE TABLE" if is_truncate else f"{_COUNTED[kind]} {_count_of(table)}")
+            return StatementOutcome(
+                "TRUNCATE TABLE" if is_truncate else f"{_COUNTED[kind]} {_count_of(table)}"
+            )
         if kind in _COUNTED or kind in _STREAMED or kind == Type.MULTI:
             if not names or (names == [("Success", "BOOLEAN")] and kind != Type.SELECT):
-                return Outcome(tag_of(text))
-            rows = Rows(columns_of(names, text), iter(table.to_batches(BATCH_ROWS)))
-            return Outcome(_COUNTED.get(kind, "SELECT"), rows, counts=True)
+                return StatementOutcome(tag_of(text))
+            rows = ResultRows(columns_of(names, text), iter(table.to_batches(BATCH_ROWS)))
+            return StatementOutcome(_COUNTED.get(kind, "SELECT"), rows, counts=True)
         if kind == Type.CREATE and is_count and table.num_rows:
-            return Outcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
-        return Outcome(tag_of(text))
+            return StatementOutcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
+        return StatementOutcome(tag_of(text))
 
 
 def _returns(text: str) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from relserve.errors import ForbiddenError, ProtocolError
 from relserve.server.client.notices import Say
-from relserve.server.rights.found import Finder, Found
-from relserve.server.rights.grants import Grant, Granting, GrantRole, Owner, Role
-from relserve.server.rights.judge import Judge
+from relserve.server.rights.found import Finder, FoundObject
+from relserve.server.rights.grants import Grant, Granting, GrantRole, OwnerChange, Role
+from relserve.server.rights.judge import StatementJudge
 from relserve.server.rights.needs import Path
 from relserve.server.rights.policy import (
     ON_SCHEMAS,
@@ -55,7 +55,7 @@ class Granter:
         say: sends a notice.
     """
 
-    def __init__(self, judge: Judge, users: Users, say: Say) -> None:
+    def __init__(self, judge: StatementJudge, users: Users, say: Say) -> None:
         self._judge, self._users, self._say = judge, users, say
 
     def grant(self, asked: Granting) -> None:
@@ -72,7 +72,7 @@ class Granter:
                 changes = list(self._grant_role(asked))
             case Role():
                 changes = list(self._role(asked))
-            case Owner():
+            case OwnerChange():
                 changes = list(self._owner(asked))
         self._judge.change(changes)
 
@@ -155,7 +155,7 @@ class Granter:
         if within:
             yield Joined(within, frozenset([name]))
 
-    def _owner(self, asked: Owner) -> Iterator[Change]:
+    def _owner(self, asked: OwnerChange) -> Iterator[Change]:
         ((thing, kind),) = self._things(asked.kind, [asked.name])
         self._check_roles([asked.role], public=False)
         who = self._judge.who
@@ -179,7 +179,7 @@ def _were(asked: Grant) -> str:
     return "could be revoked" if asked.is_taken else "were granted"
 
 
-def _kind(found: Found) -> str:
+def _kind(found: FoundObject) -> str:
     return "view" if found.is_view else "table"
 
 
@@ -190,7 +190,7 @@ def _schema(finder: Finder, path: Path) -> Thing:
     raise ProtocolError(f'schema "{path[-1]}" does not exist', "3F000")
 
 
-def _one(finder: Finder, path: Path) -> Found:
+def _one(finder: Finder, path: Path) -> FoundObject:
     found = finder.called("table", path)
     name = ".".join(path)
     if not found:

@@ -11,17 +11,17 @@ from relserve_duckdb import Connection
 from relserve.errors import ForbiddenError, ProtocolError
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client import commands as asked
-from relserve.server.client.executor import Executor, Outcome
+from relserve.server.client.executor import Executor, StatementOutcome
 from relserve.server.client.granting import Granter
 from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
-from relserve.server.client.results import Rows, rows_of_text
+from relserve.server.client.results import ResultRows, rows_of_text
 from relserve.server.client.state import ClientState
 from relserve.server.client.variables import spelled, switched
 from relserve.server.rights.grants import Granting
-from relserve.server.wire.types import TEXT, Column, PgType
+from relserve.server.wire.types import TEXT, PgType, ResultColumn
 from relserve.server.wire.zones import read_zone
 
-Run = Callable[[str], Outcome]
+Run = Callable[[str], StatementOutcome]
 
 _TEMP_TABLES = "SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND NOT internal"
 _PREPARED = "SELECT name FROM system.main.duckdb_prepared_statements()"
@@ -43,7 +43,7 @@ class Performer:
         self._variables, self._transaction = state.variables, state.transaction
         self._variables.apply = self._apply
 
-    def perform(self, command: asked.Command, run: Run) -> Outcome | None:
+    def perform(self, command: asked.Command, run: Run) -> StatementOutcome | None:
         """Do it; None: it is for DuckDB after all.
 
         Args:
@@ -55,56 +55,56 @@ class Performer:
         match command:
             case asked.Begin():
                 self._executor.make_room()
-                return Outcome(self._transaction.begin(command))
+                return StatementOutcome(self._transaction.begin(command))
             case asked.End():
-                return Outcome(self._transaction.end(command, self._end_of_transaction))
+                return StatementOutcome(self._transaction.end(command, self._end_of_transaction))
             case asked.Savepoint():
                 self._executor.make_room()
-                return Outcome(self._transaction.savepoint(command))
+                return StatementOutcome(self._transaction.savepoint(command))
             case asked.Set(name, value, is_local):
                 return self._set(name, value, is_local)
             case asked.SetConfig(name, value, is_local, column):
                 return self._set_config(name, value, is_local, column)
             case asked.Mode(is_read_only):
                 self._transaction.set_mode(is_read_only)
-                return Outcome("SET")
+                return StatementOutcome("SET")
             case asked.ResetAll():
                 self._variables.reset()
-                return Outcome("RESET")
+                return StatementOutcome("RESET")
             case asked.Show(name):
                 return self._show(name)
             case asked.Declare():
                 return self._declare(command, run)
             case asked.Fetch():
                 return self._fetch(command)
-            case asked.Close(name):
+            case asked.CloseCursor(name):
                 for each in [name] if name is not None else list(self._portals.cursors):
                     self._portals.close_cursor(each)
-                return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
+                return StatementOutcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
             case asked.Deallocate(name):
                 return self._deallocate(name)
             case asked.Discard(what):
                 return self._discard(what)
-            case asked.Rights(granting):
+            case asked.RightsCommand(granting):
                 return self._grant(granting)
             case asked.Nothing(tag):
-                return Outcome(tag)
+                return StatementOutcome(tag)
         return None
 
-    def _grant(self, granting: Granting) -> Outcome:
+    def _grant(self, granting: Granting) -> StatementOutcome:
         if self._granter is None:
             raise ProtocolError("this server has no users: start it with --users to grant rights", "0A000")
         if self._variables.is_on("transaction_read_only"):
             raise ProtocolError(f"cannot execute {granting.tag} in a read-only transaction", "25006")
         self._executor.make_room()
         self._granter.grant(granting)
-        return Outcome(granting.tag)
+        return StatementOutcome(granting.tag)
 
     def _end_of_transaction(self) -> None:
         self._portals.close_all()
         self._executor.make_room()
 
-    def _set(self, name: str, value: str | None, is_local: bool) -> Outcome | None:
+    def _set(self, name: str, value: str | None, is_local: bool) -> StatementOutcome | None:
         if not self._variables.knows(name):
             return None
         if is_local and self._transaction.status == b"I":
@@ -114,13 +114,17 @@ class Performer:
             self._transaction.set_mode(switched(name, value or default))
         else:
             self._variables.set(name, value, is_local)
-        return Outcome("SET" if value is not None else "RESET")
+        return StatementOutcome("SET" if value is not None else "RESET")
 
-    def _set_config(self, name: str, value: str | None, is_local: bool, column: str) -> Outcome | None:
+    def _set_config(
+        self, name: str, value: str | None, is_local: bool, column: str
+    ) -> StatementOutcome | None:
         if self._set(name, value, is_local) is None:
             return None
         row = (self._variables.find(name) or "",)
-        return Outcome("SELECT", rows_of_text([Column(column, PgType(TEXT))], [row]), counts=True)
+        return StatementOutcome(
+            "SELECT", rows_of_text([ResultColumn(column, PgType(TEXT))], [row]), counts=True
+        )
 
     def _apply(self, name: str, value: str) -> str:
         """See `Variables`."""
@@ -155,44 +159,44 @@ class Performer:
         self._tell_duckdb("search_path", ",".join(map(asked.quoted, found)))
         return ", ".join(found)
 
-    def _show(self, name: str) -> Outcome | None:
+    def _show(self, name: str) -> StatementOutcome | None:
         if name == "all":
             rows = [(each, value, "") for each, value in self._variables.all()]
-            return Outcome("SHOW", rows_of_text(ALL_SETTINGS, rows))
+            return StatementOutcome("SHOW", rows_of_text(ALL_SETTINGS, rows))
         value = self._variables.find(name)
         if value is None:
             return None
-        return Outcome("SHOW", rows_of_text([Column(spelled(name), PgType(TEXT))], [(value,)]))
+        return StatementOutcome("SHOW", rows_of_text([ResultColumn(spelled(name), PgType(TEXT))], [(value,)]))
 
-    def _declare(self, command: asked.Declare, run: Run) -> Outcome:
+    def _declare(self, command: asked.Declare, run: Run) -> StatementOutcome:
         if self._transaction.status == b"I" and not command.is_held:
             raise ProtocolError("DECLARE CURSOR can only be used in transaction blocks", "25P01")
         outcome = run(command.query)
         if outcome.rows is None:
             raise ProtocolError("a cursor is over a query, and this statement gives no rows", "42601")
         self._portals.declare(command.name, Cursor(outcome.rows, command.is_held))
-        return Outcome("DECLARE CURSOR")
+        return StatementOutcome("DECLARE CURSOR")
 
-    def _fetch(self, command: asked.Fetch) -> Outcome:
+    def _fetch(self, command: asked.Fetch) -> StatementOutcome:
         rows = self._portals.cursor(command.name)
         taken = list(rows.take(command.most))
         if command.moves:
-            return Outcome(f"MOVE {sum(batch.num_rows for batch in taken)}")
-        return Outcome("FETCH", Rows(rows.columns, iter(taken)), counts=True)
+            return StatementOutcome(f"MOVE {sum(batch.num_rows for batch in taken)}")
+        return StatementOutcome("FETCH", ResultRows(rows.columns, iter(taken)), counts=True)
 
-    def _deallocate(self, name: str | None) -> Outcome | None:
+    def _deallocate(self, name: str | None) -> StatementOutcome | None:
         if name is not None:
             if not self._portals.has_prepared(name):
                 return None
             self._portals.forget(name)
-            return Outcome("DEALLOCATE")
+            return StatementOutcome("DEALLOCATE")
         self._portals.forget_all()
         self._executor.make_room()
         for (each,) in self._con.raw.execute(_PREPARED).fetchall():
             self._con.execute(f"DEALLOCATE {asked.quoted(each)}")
-        return Outcome("DEALLOCATE ALL")
+        return StatementOutcome("DEALLOCATE ALL")
 
-    def _discard(self, what: str) -> Outcome:
+    def _discard(self, what: str) -> StatementOutcome:
         if what not in ("all", "plans", "sequences", "temp", "temporary"):
             raise ProtocolError(
                 f"DISCARD {what.upper()} is not known; it is ALL, PLANS, SEQUENCES or TEMP", "42601"
@@ -207,4 +211,4 @@ class Performer:
             self._executor.make_room()
             for (each,) in self._con.raw.execute(_TEMP_TABLES).fetchall():
                 self._con.execute(f"DROP TABLE temp.{asked.quoted(each)}")
-        return Outcome(f"DISCARD {what.upper()}")
+        return StatementOutcome(f"DISCARD {what.upper()}")

@@ -17,28 +17,37 @@ from relserve.errors import ProtocolError
 from relserve.server.client.changes import CATALOG
 from relserve.server.client.columns import columns_of, oids_of
 from relserve.server.client.commands import Command, Declare, Fetch, Set, SetConfig, Show, read_command
-from relserve.server.client.executor import Executor, Outcome
-from relserve.server.client.results import Rows
-from relserve.server.client.variables import Variables, spelled
+from relserve.server.client.executor import Executor, StatementOutcome
+from relserve.server.client.results import ResultRows
+from relserve.server.client.variables import SessionVariables, spelled
 from relserve.server.wire.copying import read_copy
 from relserve.server.wire.parameters import is_beyond_decimal
-from relserve.server.wire.types import ELEMENT_OF, KNOWN, NUMERIC, NUMERICS, TEXT, Column, PgType, duckdb_type
+from relserve.server.wire.types import (
+    ELEMENT_OF,
+    KNOWN,
+    NUMERIC,
+    NUMERICS,
+    TEXT,
+    PgType,
+    ResultColumn,
+    duckdb_type,
+)
 
 ALL_SETTINGS = [
-    Column("name", PgType(TEXT)),
-    Column("setting", PgType(TEXT)),
-    Column("description", PgType(TEXT)),
+    ResultColumn("name", PgType(TEXT)),
+    ResultColumn("setting", PgType(TEXT)),
+    ResultColumn("description", PgType(TEXT)),
 ]
 
 _SCHEMA = re.compile(r"(?i)(?<!\w)schema\s*+(?::=|=>)\s*+\$\d")
 _SOME_NUMERIC, _OTHER_NUMERIC = "DECIMAL(18,3)", "DECIMAL(19,5)"
 
 
-class Described(NamedTuple):
+class StatementDescription(NamedTuple):
     """What a statement takes and gives: the types of its parameters, and its columns; none: no rows."""
 
     oids: Sequence[int]
-    columns: Sequence[Column]
+    columns: Sequence[ResultColumn]
     description: Description | None = None  # of what DuckDB runs for it; None: the server does it by itself
 
     def runnable(self, values: Sequence[Any]) -> str | None:
@@ -51,13 +60,13 @@ class Described(NamedTuple):
 
 
 @dataclass
-class Prepared:
+class PreparedStatement:
     """A prepared statement; `oids` are the types that the client gave, 0 where it left one open."""
 
     name: str
     text: str
     oids: tuple[int, ...]
-    described: Described | None = None
+    described: StatementDescription | None = None
     stamp: tuple[object, ...] = ()  # what `described` was true of
     prepare_time: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
@@ -67,30 +76,30 @@ class Portal:
     """A statement with its parameters; `outcome` once it has run."""
 
     name: str
-    prepared: Prepared
+    prepared: PreparedStatement
     values: Sequence[Any]
     formats: Sequence[int]
-    outcome: Outcome | None = None
+    outcome: StatementOutcome | None = None
 
 
 @dataclass
 class Cursor:
     """An SQL cursor; a held one outlives its transaction."""
 
-    rows: Rows
+    rows: ResultRows
     is_held: bool
 
 
 class Portals:
     """What a client has prepared and opened, by name."""
 
-    def __init__(self, executor: Executor, variables: Variables) -> None:
+    def __init__(self, executor: Executor, variables: SessionVariables) -> None:
         self._executor, self._variables = executor, variables
-        self._prepared: dict[str, Prepared] = {}
+        self._prepared: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self.cursors: dict[str, Cursor] = {}
 
-    def prepare(self, prepared: Prepared) -> None:
+    def prepare(self, prepared: PreparedStatement) -> None:
         """Keep a prepared statement; the one without a name is replaced.
 
         Raises:
@@ -100,7 +109,7 @@ class Portals:
             raise ProtocolError(f'prepared statement "{prepared.name}" already exists', "42P05")
         self._prepared[prepared.name] = prepared
 
-    def prepared(self, name: str) -> Prepared:
+    def prepared(self, name: str) -> PreparedStatement:
         """The prepared statement of this name."""
         if name not in self._prepared:
             raise ProtocolError(f'prepared statement "{name}" does not exist', "26000")
@@ -144,8 +153,9 @@ class Portals:
         if name in self._portals:
             return self._portals[name]
         if name in self.cursors:
-            cursor = Prepared(name, "", (), Described((), self.cursors[name].rows.columns))
-            return Portal(name, cursor, (), (), Outcome("FETCH", self.cursors[name].rows, counts=True))
+            rows = self.cursors[name].rows
+            cursor = PreparedStatement(name, "", (), StatementDescription((), rows.columns))
+            return Portal(name, cursor, (), (), StatementOutcome("FETCH", rows, counts=True))
         raise ProtocolError(f'portal "{name}" does not exist', "34000")
 
     def close(self, name: str) -> None:
@@ -182,11 +192,11 @@ class Portals:
             raise ProtocolError(f'cursor "{name}" already exists', "42P03")
         self.cursors[name] = cursor
 
-    def holds(self, rows: Rows | None) -> bool:
+    def holds(self, rows: ResultRows | None) -> bool:
         """Whether these are the rows of a cursor that outlives its transaction."""
         return any(cursor.rows is rows and cursor.is_held for cursor in self.cursors.values())
 
-    def cursor(self, name: str) -> Rows:
+    def cursor(self, name: str) -> ResultRows:
         """The rows of an SQL cursor, or of a portal that has run, which is one, too."""
         if name in self.cursors:
             return self.cursors[name].rows
@@ -200,7 +210,7 @@ class Portals:
         self._executor.drop(self.cursor(name))
         del self.cursors[name]
 
-    def oids(self, prepared: Prepared, count: int) -> Sequence[int]:
+    def oids(self, prepared: PreparedStatement, count: int) -> Sequence[int]:
         """The types of so many parameters.
 
         Raises:
@@ -216,7 +226,7 @@ class Portals:
             )
         return oids
 
-    def describe(self, prepared: Prepared) -> Described:
+    def describe(self, prepared: PreparedStatement) -> StatementDescription:
         """What a prepared statement takes and gives now; it does not run.
 
         Raises:
@@ -230,7 +240,7 @@ class Portals:
             prepared.described, prepared.stamp = now, stamp
         return prepared.described
 
-    def check_told(self, portal: Portal, outcome: Outcome) -> None:
+    def check_told(self, portal: Portal, outcome: StatementOutcome) -> None:
         """See that the rows are those that were told, for another client may just have changed a table.
 
         Raises:
@@ -248,17 +258,17 @@ class Portals:
             )
         raise _no_decimal(told.oids, portal.values) or _changed()
 
-    def _describe(self, prepared: Prepared) -> Described:
+    def _describe(self, prepared: PreparedStatement) -> StatementDescription:
         if not prepared.text or read_copy(prepared.text) is not None:
-            return Described(prepared.oids, ())
+            return StatementDescription(prepared.oids, ())
         command = read_command(prepared.text)
         if isinstance(command, Declare):
-            return Described(self._described_by_duckdb(command.query, prepared.oids).oids, ())
+            return StatementDescription(self._described_by_duckdb(command.query, prepared.oids).oids, ())
         if command is not None and (columns := self._columns_of(command)) is not None:
-            return Described(prepared.oids, columns)
+            return StatementDescription(prepared.oids, columns)
         return self._described_by_duckdb(prepared.text, prepared.oids)
 
-    def _described_by_duckdb(self, text: str, given_oids: Sequence[int]) -> Described:
+    def _described_by_duckdb(self, text: str, given_oids: Sequence[int]) -> StatementDescription:
         # its value decides a numeric's width later; without any type, $1 alone would be told as a text
         found = self._executor.describe(text, _kinds_of(given_oids, _SOME_NUMERIC))
         oids = oids_of(found.parameters, found.runnable)
@@ -266,13 +276,15 @@ class Portals:
         columns = columns_of(found.columns, found.runnable)
         if any(oid in NUMERICS for oid in given_oids):
             columns = self._without_widths(text, given_oids, columns)
-        return Described((*known, *oids[len(known) :]), columns, found)
+        return StatementDescription((*known, *oids[len(known) :]), columns, found)
 
-    def _without_widths(self, text: str, given_oids: Sequence[int], columns: list[Column]) -> list[Column]:
+    def _without_widths(
+        self, text: str, given_oids: Sequence[int], columns: list[ResultColumn]
+    ) -> list[ResultColumn]:
         """The columns, without the width of a numeric that follows from a parameter's."""
         if not any(column.type.typmod >= 0 for column in columns):
             return columns
-        others: list[Column] = []
+        others: list[ResultColumn] = []
         with suppress(duckdb.Error):
             found = self._executor.describe(text, _kinds_of(given_oids, _OTHER_NUMERIC))
             others = columns_of(found.columns, found.runnable)
@@ -281,19 +293,18 @@ class Portals:
             one if one == other else one._replace(type=one.type._replace(typmod=-1)) for one, other in pairs
         ]
 
-    def _columns_of(self, command: Command) -> Sequence[Column] | None:
+    def _columns_of(self, command: Command) -> Sequence[ResultColumn] | None:
         """The columns of what the server does by itself; None: DuckDB does it."""
         match command:
             case Show("all"):
                 return ALL_SETTINGS
             case Show(name):
-                return (
-                    [Column(spelled(name), PgType(TEXT))] if self._variables.find(name) is not None else None
-                )
+                is_known = self._variables.find(name) is not None
+                return [ResultColumn(spelled(name), PgType(TEXT))] if is_known else None
             case Set(name, _, _):
                 return () if self._variables.knows(name) else None
             case SetConfig(name, _, _, column):
-                return [Column(column, PgType(TEXT))] if self._variables.knows(name) else None
+                return [ResultColumn(column, PgType(TEXT))] if self._variables.knows(name) else None
             case Fetch(name, _, False):
                 return self.cursor(name).columns
         return ()
@@ -311,7 +322,7 @@ def _kinds_of(oids: Sequence[int], numeric: str) -> list[str | None]:
     return [own.get(oid) or duckdb_type(oid) if oid else None for oid in oids]
 
 
-def _kinds(columns: Sequence[Column]) -> list[int]:
+def _kinds(columns: Sequence[ResultColumn]) -> list[int]:
     return [column.type.oid for column in columns]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from relserve.server.wire.types import Column
+from relserve.server.wire.types import ResultColumn
 
 BATCH_ROWS = 2048
 SLICE_BYTES = 4 << 20  # most of what is taken at a time, for messages of it are made beside it
 
 
-class Rows:
+class ResultRows:
     """An open result, read forward.
 
     Args:
@@ -26,7 +26,7 @@ class Rows:
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[ResultColumn],
         batches: Iterator[pa.RecordBatch],
         stop: Callable[[], None] = lambda: None,
     ) -> None:
@@ -80,8 +80,8 @@ def _fitting(batch: pa.RecordBatch, count: int) -> int:
     return count
 
 
-def rows_of_text(columns: Sequence[Column], rows: Sequence[Sequence[str | None]]) -> Rows:
+def rows_of_text(columns: Sequence[ResultColumn], rows: Sequence[Sequence[str | None]]) -> ResultRows:
     """Rows of texts that the server makes itself."""
     arrays = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
     batch = pa.RecordBatch.from_arrays(arrays, [f"c{i}" for i in range(len(columns))])
-    return Rows(columns, iter([batch]))
+    return ResultRows(columns, iter([batch]))

@@ -14,10 +14,10 @@ from relserve.errors import ProtocolError
 from relserve.server.client.channel import Broken, Channel, HungUp
 from relserve.server.client.commands import read_command
 from relserve.server.client.copying import Copying
-from relserve.server.client.executor import Executor, Outcome
+from relserve.server.client.executor import Executor, StatementOutcome
 from relserve.server.client.list_literals import check_dimensions
 from relserve.server.client.performer import Performer
-from relserve.server.client.portals import Portal, Portals, Prepared
+from relserve.server.client.portals import Portal, Portals, PreparedStatement
 from relserve.server.client.split import bare, split
 from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
@@ -37,7 +37,7 @@ _WRITES = re.compile(
 )
 
 
-class Session:
+class ClientSession:
     """Answers one client's messages; all on the client's own thread.
 
     Args:
@@ -148,7 +148,7 @@ class Session:
             self._transaction.end_implicit(self._portals.close_all)
         self._ready()
 
-    def _run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:
+    def _run(self, text: str, parameters: Sequence[Any] = ()) -> StatementOutcome:
         self._state.starts(text)
         self._transaction.check(text)
         command = read_command(text)
@@ -164,7 +164,7 @@ class Session:
             return self._copying.give(copy, parameters)
         return self._executor.run(text, parameters)
 
-    def _send(self, outcome: Outcome, max_rows: int | None, formats: Sequence[int]) -> bool:
+    def _send(self, outcome: StatementOutcome, max_rows: int | None, formats: Sequence[int]) -> bool:
         """Send rows and what ends them; whether the end is reached."""
         rows = outcome.rows
         if rows is None:
@@ -190,7 +190,7 @@ class Session:
             raise ProtocolError("cannot insert multiple commands into a prepared statement", "42601")
         self._state.prepares(text)
         self._transaction.check(text)
-        self._portals.prepare(Prepared(name, statements[0] if statements else "", tuple(oids)))
+        self._portals.prepare(PreparedStatement(name, statements[0] if statements else "", tuple(oids)))
         self._write(backend.parse_complete())
 
     def _bind(self, message: frontend.Bind) -> None:
@@ -241,7 +241,7 @@ class Session:
         if is_done:
             self._state.finished()
 
-    def _run_portal(self, portal: Portal) -> Outcome:
+    def _run_portal(self, portal: Portal) -> StatementOutcome:
         prepared = portal.prepared
         self._transaction.check(prepared.text)
         self._state.prepares(prepared.text)

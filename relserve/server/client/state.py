@@ -19,7 +19,7 @@ from relserve.errors import ForbiddenError
 from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.notices import Say
 from relserve.server.client.transaction import Transaction
-from relserve.server.client.variables import Variables
+from relserve.server.client.variables import SessionVariables
 from relserve.server.histories import ClientHistory
 from relserve.server.users.users import User
 from relserve.server.wire import backend
@@ -33,7 +33,7 @@ BY_USER = "canceling statement due to user request"
 BY_TIME = "canceling statement due to statement timeout"
 
 
-class Ended(NamedTuple):
+class EndedStatement(NamedTuple):
     """A statement that has ended.
 
     Attributes:
@@ -75,8 +75,8 @@ class ClientState:
     """
 
     def __init__(
-        self, pid: int, user: User, channel: Channel, con: Connection, variables: Variables,
-        history: ClientHistory, say: Say, ended: Callable[[ClientState, Ended], None],
+        self, pid: int, user: User, channel: Channel, con: Connection, variables: SessionVariables,
+        history: ClientHistory, say: Say, ended: Callable[[ClientState, EndedStatement], None],
         loop: asyncio.AbstractEventLoop, minor: int = 0,
     ) -> None:  # fmt: skip
         self.pid, self.user, self.channel, self.con, self.variables = pid, user, channel, con, variables
@@ -197,7 +197,9 @@ class ClientState:
         )
         self.state_change = datetime.now(timezone.utc)
         if was_running or sqlstate is not None:
-            self._ended(self, Ended(self.text, time.monotonic() - self._began_s, self._num_rows, sqlstate))
+            self._ended(
+                self, EndedStatement(self.text, time.monotonic() - self._began_s, self._num_rows, sqlstate)
+            )
 
     def _arm(self, number: int, seconds: float) -> None:
         self.disarm()

@@ -14,7 +14,7 @@ from relserve.server.client.commands import Begin, End, Savepoint
 from relserve.server.client.notices import Say
 from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.split import bare
-from relserve.server.client.variables import Variables
+from relserve.server.client.variables import SessionVariables
 
 _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
 
@@ -34,7 +34,9 @@ class Transaction:
         when_ended: called with whether what was done in a block now holds.
     """
 
-    def __init__(self, con: Connection, variables: Variables, say: Say, shield: Callable[[], None]) -> None:
+    def __init__(
+        self, con: Connection, variables: SessionVariables, say: Say, shield: Callable[[], None]
+    ) -> None:
         self._con, self._variables, self._say, self._shield = con, variables, say, shield
         self.status = b"I"
         self.is_implicit = False

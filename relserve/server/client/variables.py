@@ -57,7 +57,7 @@ _ONLY = {
 
 
 @dataclass
-class Variables:
+class SessionVariables:
     """The settings of one client; transactions undo them.
 
     Attributes:

@@ -22,13 +22,13 @@ from relserve.server.client.granting import Granter, known_by, who_is
 from relserve.server.client.notices import WireClient
 from relserve.server.client.performer import Performer
 from relserve.server.client.portals import Portals
-from relserve.server.client.session import Session
+from relserve.server.client.session import ClientSession
 from relserve.server.client.startup import Arrived
-from relserve.server.client.state import ClientState, Ended
-from relserve.server.client.variables import LEVELS, REPORTED, Variables
+from relserve.server.client.state import ClientState, EndedStatement
+from relserve.server.client.variables import LEVELS, REPORTED, SessionVariables
 from relserve.server.histories import ClientHistory
-from relserve.server.options import Options
-from relserve.server.rights.judge import Judge
+from relserve.server.options import ServerOptions
+from relserve.server.rights.judge import StatementJudge
 from relserve.server.rights.store import RightsStore
 from relserve.server.users.lockdown import Allowed, check_allowed
 from relserve.server.users.users import User, Users
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 _DATABASE = "SELECT system.main.current_database()"
 
 
-class Host(Protocol):
+class WorkerHost(Protocol):
     """The server, as a worker needs it."""
 
     def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
@@ -52,7 +52,7 @@ class Host(Protocol):
         """PostgreSQL's catalog beside the database."""
 
     @property
-    def options(self) -> Options:
+    def options(self) -> ServerOptions:
         """How the server was started."""
 
     @property
@@ -69,14 +69,14 @@ class Host(Protocol):
     def joins(self, state: ClientState) -> None:
         """A client is ready for its first statement."""
 
-    def leaves(self, worker: Worker) -> None:
+    def leaves(self, worker: ClientWorker) -> None:
         """A client is gone, and so is its thread soon."""
 
-    def ended(self, state: ClientState, ended: Ended) -> None:
+    def ended(self, state: ClientState, ended: EndedStatement) -> None:
         """A statement has ended."""
 
 
-class Worker(threading.Thread):
+class ClientWorker(threading.Thread):
     """Serves one client.
 
     Attributes:
@@ -84,12 +84,12 @@ class Worker(threading.Thread):
         user: who it is.
     """
 
-    def __init__(self, host: Host, channel: Channel, arrived: Arrived, pid: int) -> None:
+    def __init__(self, host: WorkerHost, channel: Channel, arrived: Arrived, pid: int) -> None:
         super().__init__(name=f"relserve client {pid}", daemon=True)
         self.pid, self.user = pid, arrived.user
         self._host, self._channel, self._arrived = host, channel, arrived
         self._loop = asyncio.get_running_loop()
-        self._variables = Variables(self._changed, _defaults(arrived.user, host.options))
+        self._variables = SessionVariables(self._changed, _defaults(arrived.user, host.options))
 
     def run(self) -> None:
         """See the class."""
@@ -148,15 +148,15 @@ class Worker(threading.Thread):
                 self._say("WARNING", f'unrecognized configuration parameter "{name}" is left out')
         variables.keep()
         self._host.joins(state)
-        Session(self._channel, state, executor, performer, portals).run()
+        ClientSession(self._channel, state, executor, performer, portals).run()
 
-    def _judge(self, state: ClientState) -> Judge | None:
+    def _judge(self, state: ClientState) -> StatementJudge | None:
         """None: the server has no users."""
         users, store = self._host.users, self._host.rights
         if users is None or store is None:
             return None
         database = str(state.con.raw.execute(_DATABASE).fetchall()[0][0])
-        judge = Judge(
+        judge = StatementJudge(
             state.con.raw, store, database, who_is(state.user), known_by(users),
             lambda: state.transaction.status != b"I", lambda: CATALOG.latest,
         )  # fmt: skip
@@ -203,7 +203,7 @@ def _asked_settings(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name.lower(), value
 
 
-def _defaults(user: User, options: Options) -> dict[str, str]:
+def _defaults(user: User, options: ServerOptions) -> dict[str, str]:
     """What a client's settings are before it asks for any."""
     return {
         "session_authorization": user.name, "is_superuser": "on" if user.is_admin else "off",
@@ -214,7 +214,7 @@ def _defaults(user: User, options: Options) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _longest_s(user: User, options: Options) -> float | None:
+def _longest_s(user: User, options: ServerOptions) -> float | None:
     """How long a statement of a user may run, whatever timeout they set."""
     if user.longest_statement_s is not None or user.is_admin:
         return user.longest_statement_s

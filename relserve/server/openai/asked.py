@@ -34,7 +34,7 @@ MOST_ROWS = 1_000_000  # that a client may announce
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenAIRequest:
     """One request.
 
     Attributes:
@@ -67,7 +67,7 @@ class Asked:
         return [f"cmpl-{request_id}-{number}" for number in range(_num_prompts(self.body.get("prompt")))]
 
 
-def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> Asked:
+def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> OpenAIRequest:
     """A request's body.
 
     Args:
@@ -103,7 +103,7 @@ def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> A
     if path == CHAT:
         _check_media(asked)
     body["vllm_xargs"] = _tags(body.get("vllm_xargs"), user.name, num_answers, deadline_s, slo)
-    return Asked(
+    return OpenAIRequest(
         path, body, streams, streams and bool(options.get("include_usage")),
         streams and bool(options.get("continuous_usage_stats")), num_chars, num_ids, num_answers,
         _max_tokens(path, body), slo.name or deadline_s, deadline_s,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from relserve.call.token_counts import count_of
-from relserve.server.openai.asked import Asked
+from relserve.server.openai.asked import OpenAIRequest
 from relserve.server.openai.refusal import of_engine
 
 _END = b"\n\n"
@@ -53,14 +53,14 @@ def framed(data: bytes) -> bytes:
     return b"data: " + data + _END
 
 
-class Stream:
+class EventStream:
     """The events of one answer, or of several at once.
 
     Attributes:
         tokens: that they told of, of all answers together.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: OpenAIRequest) -> None:
         self._asked = asked
         self._outputs: dict[int, int] = {}  # by answer: each event tells its own tokens alone
         self.tokens = Tokens()

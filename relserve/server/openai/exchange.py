@@ -20,7 +20,7 @@ BODY_S = 60.0  # within which it must have come
 LEFT = 499  # the status of a request whose client has left, in metrics alone
 
 
-class Left(Exception):
+class ClientLeft(Exception):
     """The client has gone."""
 
 
@@ -60,7 +60,7 @@ class Exchange:
         except TimeoutError:
             raise Refusal(408, f"the body did not come within {BODY_S:g} s") from None
         except ClientDisconnect:
-            raise Left from None
+            raise ClientLeft from None
         return b"".join(parts)
 
     async def while_there(self, work: Coroutine[Any, Any, None]) -> None:
@@ -73,7 +73,7 @@ class Exchange:
         try:
             await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                raise Left
+                raise ClientLeft
             working.result()
         finally:
             for task in (working, leaving):

@@ -18,10 +18,10 @@ from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
 from relserve.gate.lengths import CHARS
 from relserve.machine.traces import trace_of
-from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
-from relserve.server.openai.events import Stream, Tokens, events, json_object, tokens_of
-from relserve.server.openai.exchange import LEFT, Exchange, Left
-from relserve.server.openai.limits import Limits, Spending
+from relserve.server.openai.asked import CHAT, COMPLETIONS, OpenAIRequest, read_asked
+from relserve.server.openai.events import EventStream, Tokens, events, json_object, tokens_of
+from relserve.server.openai.exchange import LEFT, ClientLeft, Exchange
+from relserve.server.openai.limits import Spending, UserLimits
 from relserve.server.openai.refusal import DEADLINE, Refusal, no_model, of_engine, unavailable
 from relserve.server.openai.turned_away import TurnedAway, Want
 from relserve.server.openai.upstream import Upstream
@@ -56,7 +56,7 @@ class Gateway:
         self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters, salts: Salts
     ) -> None:
         self._upstream, self._users, self._counters, self._salts = upstream, users, counters, salts
-        self._limits, self._turned_away = Limits(quota), TurnedAway()
+        self._limits, self._turned_away = UserLimits(quota), TurnedAway()
         self._chars_per_token = float(CHARS)  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
         self._created = int(time.time())
@@ -88,7 +88,7 @@ class Gateway:
             await self._answer(exchange, known)
         except Refusal as refusal:
             await _told(exchange, refusal)
-        except Left:
+        except ClientLeft:
             exchange.status = LEFT
         except asyncio.CancelledError:
             if not self._is_ending:
@@ -183,7 +183,7 @@ class Gateway:
                 self._counters.requests.spent(user.name, *spending.tokens)
 
     async def _within(
-        self, exchange: Exchange, user: User, asked: Asked, prompt_tokens: int, spending: Spending
+        self, exchange: Exchange, user: User, asked: OpenAIRequest, prompt_tokens: int, spending: Spending
     ) -> None:
         """Answer before the request's deadline."""
         left_s = None if asked.deadline_s is None else exchange.began_s + asked.deadline_s - time.time()
@@ -199,12 +199,14 @@ class Gateway:
                 raise
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", DEADLINE) from None
 
-    def _most(self, asked: Asked, prompt_tokens: int) -> int:
+    def _most(self, asked: OpenAIRequest, prompt_tokens: int) -> int:
         """The most tokens that the answers may have together."""
         fits = max((self._upstream.context or MOST_TOKENS) - prompt_tokens, 1)
         return min(asked.max_tokens or fits, fits) * asked.num_answers
 
-    def _entering(self, user: User, asked: Asked, prompt_tokens: int, began_s: float) -> dict[str, str]:
+    def _entering(
+        self, user: User, asked: OpenAIRequest, prompt_tokens: int, began_s: float
+    ) -> dict[str, str]:
         """What the engine's gate is told."""
         request_id, most = uuid.uuid4().hex, self._most(asked, prompt_tokens)
         entering = Entering(
@@ -213,7 +215,7 @@ class Gateway:
         return {REQUEST_ID: request_id, ENTERS: entering.header()}
 
     async def _forward(
-        self, exchange: Exchange, asked: Asked, spending: Spending, headers: Mapping[str, str]
+        self, exchange: Exchange, asked: OpenAIRequest, spending: Spending, headers: Mapping[str, str]
     ) -> None:
         body = json.dumps(asked.body).encode()
         try:
@@ -229,7 +231,7 @@ class Gateway:
                     await exchange.whole(200, answer)
                     return
                 await exchange.begin()
-                stream = Stream(asked)
+                stream = EventStream(asked)
                 async for data in events(response.chunks):
                     shown = stream.for_client(data)
                     spending.spent(stream.tokens)
@@ -240,7 +242,7 @@ class Gateway:
         except EngineError as error:
             raise unavailable(str(error)) from None
 
-    def _learn(self, asked: Asked, spending: Spending) -> None:
+    def _learn(self, asked: OpenAIRequest, spending: Spending) -> None:
         """How many characters a token of a prompt has."""
         tokens = spending.tokens.prompt - asked.num_ids
         if asked.num_chars and tokens > 0:

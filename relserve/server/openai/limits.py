@@ -41,7 +41,7 @@ class Spending:
         self._quota.release(self._name, tokens)
 
 
-class Limits:
+class UserLimits:
     """Counts requests under way; all in one event loop.
 
     A user may go over by what one request asks.

@@ -23,7 +23,7 @@ START_S = 45.0  # how long a request waits for an engine that is starting
 HOST = "http://engine"  # a socket has no name; HTTP wants one
 
 
-class Answer(NamedTuple):
+class UpstreamResponse(NamedTuple):
     """What came of a request: HTTP's status and headers, whose names have no case; the body as it comes."""
 
     status: int
@@ -48,7 +48,7 @@ class Upstream(Protocol):
 
     def send(
         self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[Answer]:
+    ) -> AbstractAsyncContextManager[UpstreamResponse]:
         """The answer to a request, as it comes; leaving it aborts what is unfinished.
 
         Args:
@@ -83,7 +83,9 @@ class EngineUpstream:
         self._reach()
 
     @asynccontextmanager
-    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
+    async def send(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[UpstreamResponse]:
         """See `Upstream.send`."""
         async with contextlib.AsyncExitStack() as stack:
             client = await self._up()
@@ -152,11 +154,11 @@ class EngineUpstream:
 @asynccontextmanager
 async def _post(
     client: aiohttp.ClientSession, path: str, body: bytes, headers: Mapping[str, str]
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[UpstreamResponse]:
     try:
         sent = {"content-type": "application/json", **headers}
         async with client.post(path, data=body, headers=sent) as response:
-            yield Answer(response.status, response.headers, response.content.iter_any())
+            yield UpstreamResponse(response.status, response.headers, response.content.iter_any())
     except aiohttp.ClientConnectorError:
         raise
     except aiohttp.ClientError as error:

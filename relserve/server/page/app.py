@@ -20,10 +20,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from relserve.server.page.facts import ServerFacts
-from relserve.server.page.guard import Guard
+from relserve.server.page.guard import TokenGuard
 from relserve.server.page.metrics import registry
 from relserve.server.page.view import status
-from relserve.server.page.watch import EVERY_S, Watch
+from relserve.server.page.watch import EVERY_S, ServerWatch
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +38,10 @@ def app(facts: ServerFacts, token: str | None = None) -> Starlette:
     Args:
         token: without it only requests to this machine's own names are answered.
     """
-    return app_of(Watch(facts, time.monotonic), token)
+    return app_of(ServerWatch(facts, time.monotonic), token)
 
 
-def app_of(watch: Watch, token: str | None = None) -> Starlette:
+def app_of(watch: ServerWatch, token: str | None = None) -> Starlette:
     """The same of a server that is watched already."""
     started, metrics_of = datetime.now(timezone.utc), registry(watch)
 
@@ -63,13 +63,13 @@ def app_of(watch: Watch, token: str | None = None) -> Starlette:
             Route("/health", show_health),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],
-        middleware=[Middleware(Guard, token=token)],
+        middleware=[Middleware(TokenGuard, token=token)],
         lifespan=lambda _: _looking(watch),
     )
 
 
 @contextlib.asynccontextmanager
-async def _looking(watch: Watch) -> AsyncIterator[None]:
+async def _looking(watch: ServerWatch) -> AsyncIterator[None]:
     task = asyncio.create_task(_look_on(watch))
     try:
         yield
@@ -79,7 +79,7 @@ async def _looking(watch: Watch) -> AsyncIterator[None]:
             await task
 
 
-async def _look_on(watch: Watch) -> None:
+async def _look_on(watch: ServerWatch) -> None:
     """Look again and again; a look that fails is logged, and the next one tried."""
     while True:
         try:

@@ -13,7 +13,7 @@ BOUNDS_S = (
 )  # fmt: skip
 
 
-class Requests(NamedTuple):
+class OpenAICounts(NamedTuple):
     """Requests of OpenAI clients at one moment.
 
     Attributes:
@@ -55,13 +55,15 @@ class RequestCounters:
             self._ended[user, status] += 1
             self._seconds[user] = self._seconds.get(user, 0.0) + seconds
 
-    def read(self) -> Requests:
+    def read(self) -> OpenAICounts:
         """What was counted so far."""
         with self._lock:
-            return Requests(dict(self._running), dict(self._ended), dict(self._tokens), dict(self._seconds))
+            return OpenAICounts(
+                dict(self._running), dict(self._ended), dict(self._tokens), dict(self._seconds)
+            )
 
 
-class Counted(NamedTuple):
+class CounterValues(NamedTuple):
     """The counters at one moment.
 
     Attributes:
@@ -120,10 +122,10 @@ class Counters:
             if sqlstate is not None:
                 self._errors[sqlstate] += 1
 
-    def read(self) -> Counted:
+    def read(self) -> CounterValues:
         """What was counted so far, all of one moment."""
         with self._lock:
-            return Counted(
+            return CounterValues(
                 self._connections, self._refused, self._rows, dict(self._errors), tuple(self._buckets),
                 self._seconds,
             )  # fmt: skip

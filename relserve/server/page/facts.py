@@ -12,7 +12,7 @@ from relserve.server.page.counters import Counters
 from relserve.session.history import ErrorRecord, QueryRecord
 
 
-class ClientFacts(NamedTuple):
+class ConnectedClient(NamedTuple):
     """One connected client.
 
     Attributes:
@@ -43,7 +43,7 @@ class ServerFacts(Protocol):
     @property
     def counters(self) -> Counters: ...
 
-    def clients(self) -> list[ClientFacts]:
+    def clients(self) -> list[ConnectedClient]:
         """Who is connected now."""
 
     def queries(self) -> list[tuple[str, QueryRecord]]:

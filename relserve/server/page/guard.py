@@ -34,7 +34,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class TokenGuard:
     """Lets requests through to an app: with a token those that know it, else those to this very machine.
 
     The token comes as `Authorization: Bearer TOKEN`, or as the password of a browser's own dialog; there is a

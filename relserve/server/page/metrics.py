@@ -16,14 +16,14 @@ from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.machine.fleet_status import FleetStatus
 from relserve.machine.gate_status import GateStatus
-from relserve.server.page.counters import BOUNDS_S, Counted, Requests
-from relserve.server.page.watch import Watch
+from relserve.server.page.counters import BOUNDS_S, CounterValues, OpenAICounts
+from relserve.server.page.watch import ServerWatch
 from relserve.version import VERSION
 
 Engine = TypeVar("Engine", EngineStatus, FleetStatus)
 
 
-def registry(watch: Watch) -> CollectorRegistry:
+def registry(watch: ServerWatch) -> CollectorRegistry:
     """A registry of its own, with the server's numbers and its process's."""
     made = CollectorRegistry()
     made.register(_ServerCollector(watch))
@@ -34,7 +34,7 @@ def registry(watch: Watch) -> CollectorRegistry:
 class _ServerCollector(Collector):
     """Looks at the server each time that it is asked."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: ServerWatch) -> None:
         self._watch = watch
 
     def describe(self) -> list[Metric]:
@@ -46,7 +46,7 @@ class _ServerCollector(Collector):
         with self._watch.lock:
             yield from self._metrics(self._watch.look().counted)
 
-    def _metrics(self, counted: Counted) -> Iterator[Metric]:
+    def _metrics(self, counted: CounterValues) -> Iterator[Metric]:
         yield _gauge("relserve_info", "The release that serves", ["version"], [((VERSION,), 1)])
         yield from _statements(counted)
         yield from self._clients()
@@ -179,7 +179,7 @@ def _steps(engines: Sequence[tuple[tuple[str, str], EngineStatus]]) -> Iterator[
         yield _gauge(f"relserve_engine_{name}", help, [*labels, *more], known)
 
 
-def _statements(counted: Counted) -> Iterator[Metric]:
+def _statements(counted: CounterValues) -> Iterator[Metric]:
     yield _counter("relserve_connections", "Clients that became ready", [], [((), counted.connections)])
     yield _counter("relserve_connections_refused", "Clients turned away", [], [((), counted.refused)])
     yield _counter("relserve_rows_sent", "Rows sent to clients", [], [((), counted.rows)])
@@ -192,7 +192,7 @@ def _statements(counted: Counted) -> Iterator[Metric]:
     yield seconds
 
 
-def _openai(requests: Requests) -> Iterator[Metric]:
+def _openai(requests: OpenAICounts) -> Iterator[Metric]:
     running = [((user,), number) for user, number in requests.running.items()]
     help = "Requests of OpenAI clients under way"
     yield _gauge("relserve_openai_requests_running", help, ["user"], running)

@@ -10,7 +10,7 @@ from relserve.machine.engine_status import EngineStatus
 STOCK = "stock"  # the variant of an engine that serves in vLLM's own order
 
 
-class Outlook(NamedTuple):
+class QueueOutlook(NamedTuple):
     """How a relQuery stands in its engine.
 
     Attributes:
@@ -26,7 +26,7 @@ class Outlook(NamedTuple):
     end_s: float | None
 
 
-def outlooks(engines: Iterable[EngineStatus], ended: Collection[str] = ()) -> dict[str, Outlook]:
+def outlooks(engines: Iterable[EngineStatus], ended: Collection[str] = ()) -> dict[str, QueueOutlook]:
     """By relQuery's id, for those that an engine knows.
 
     relserve's scheduler predicts the work of each relQuery alone and serves in order, so a relQuery ends
@@ -43,6 +43,6 @@ def outlooks(engines: Iterable[EngineStatus], ended: Collection[str] = ()) -> di
             left_s = rel.left_s
             wait_s = None if before_s is None or left_s is None else before_s + left_s
             end_s = None if wait_s is None else engine.written_s + wait_s
-            found[rel.rel_id] = Outlook(place, rel.phase, rel.priority, left_s, end_s)
+            found[rel.rel_id] = QueueOutlook(place, rel.phase, rel.priority, left_s, end_s)
             before_s = 0.0 if engine.variant == STOCK else wait_s
     return found

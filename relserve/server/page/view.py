@@ -13,9 +13,9 @@ from typing import Any
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.machine.fleet_status import FleetStatus
-from relserve.server.page.counters import BOUNDS_S, Requests
-from relserve.server.page.outlook import Outlook, outlooks
-from relserve.server.page.watch import LEAST_S, Look, Watch
+from relserve.server.page.counters import BOUNDS_S, OpenAICounts
+from relserve.server.page.outlook import QueueOutlook, outlooks
+from relserve.server.page.watch import LEAST_S, ServerLook, ServerWatch
 from relserve.session.history import ErrorRecord, QueryRecord
 from relserve.version import VERSION
 
@@ -25,7 +25,7 @@ JUST_NOW_S = 60.0
 LAST_S = datetime(9999, 1, 1, tzinfo=timezone.utc).timestamp()
 
 
-def status(watch: Watch, now: datetime, started: datetime) -> dict[str, Any]:
+def status(watch: ServerWatch, now: datetime, started: datetime) -> dict[str, Any]:
     """Everything on the page, after one more look.
 
     Args:
@@ -35,7 +35,7 @@ def status(watch: Watch, now: datetime, started: datetime) -> dict[str, Any]:
         return _status(watch, watch.look(), now, started)
 
 
-def _status(watch: Watch, look: Look, now: datetime, started: datetime) -> dict[str, Any]:
+def _status(watch: ServerWatch, look: ServerLook, now: datetime, started: datetime) -> dict[str, Any]:
     facts = watch.facts
     engines = facts.engines()
     return {
@@ -55,7 +55,7 @@ def _status(watch: Watch, look: Look, now: datetime, started: datetime) -> dict[
     }  # fmt: skip
 
 
-def _openai(requests: Requests) -> list[dict[str, Any]]:
+def _openai(requests: OpenAICounts) -> list[dict[str, Any]]:
     """A row a user whose OpenAI clients have asked."""
     users, ended = sorted({*requests.running, *requests.seconds}), sorted(requests.ended.items())
     return [
@@ -68,7 +68,7 @@ def _openai(requests: Requests) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _gauges(watch: Watch, look: Look) -> dict[str, Any]:
+def _gauges(watch: ServerWatch, look: ServerLook) -> dict[str, Any]:
     return {
         "clients": len(watch.facts.clients()),
         "active": look.active,
@@ -84,7 +84,7 @@ def _gauges(watch: Watch, look: Look) -> dict[str, Any]:
     }
 
 
-def _latencies(steps: Sequence[Look], look: Look) -> dict[str, Any]:
+def _latencies(steps: Sequence[ServerLook], look: ServerLook) -> dict[str, Any]:
     """Within how many seconds half and 99 % of the latest statements ended; `BOUNDS_S` rounds them up."""
     base = next((step for step in reversed(steps) if look.at_s - step.at_s >= JUST_NOW_S), None)
     before = base.counted.buckets if base is not None else (0,) * len(look.counted.buckets)
@@ -102,7 +102,7 @@ def _within(counts: Sequence[int], share: float) -> float | None:
     return None
 
 
-def _relqueries(watch: Watch, known: dict[str, Outlook]) -> list[dict[str, Any]]:
+def _relqueries(watch: ServerWatch, known: dict[str, QueueOutlook]) -> list[dict[str, Any]]:
     """Those that run, as their engines serve them, then those that began last of the others."""
     running = [(user, each) for user, each in watch.queries if each.state == "running"]
     running.sort(key=lambda query: (_place(known.get(query[1].rel_id)), query[1].started))
@@ -114,16 +114,18 @@ def _relqueries(watch: Watch, known: dict[str, Outlook]) -> list[dict[str, Any]]
     ] + [_relquery(user, each, None, None) for user, each in ended]
 
 
-def _ended(watch: Watch) -> set[str]:
+def _ended(watch: ServerWatch) -> set[str]:
     return {each.rel_id for _, each in watch.queries if each.state != "running"}
 
 
-def _place(outlook: Outlook | None) -> float:
+def _place(outlook: QueueOutlook | None) -> float:
     """What no engine knows comes last."""
     return math.inf if outlook is None else outlook.place
 
 
-def _relquery(user: str, record: QueryRecord, outlook: Outlook | None, pace: float | None) -> dict[str, Any]:
+def _relquery(
+    user: str, record: QueryRecord, outlook: QueueOutlook | None, pace: float | None
+) -> dict[str, Any]:
     return {
         "rel_id": record.rel_id, "user": user, "function": record.function,
         "template": _short(record.template), "model": called(record.model),
@@ -174,13 +176,13 @@ def _errors(errors: Iterable[tuple[str, ErrorRecord]]) -> list[dict[str, Any]]:
     return list(groups.values())[: -MAX_ERRORS - 1 : -1]
 
 
-def _series(steps: Sequence[Look], look: Look) -> list[dict[str, Any]]:
+def _series(steps: Sequence[ServerLook], look: ServerLook) -> list[dict[str, Any]]:
     """What went on between one step and the next, and from the last one to now."""
     pairs = pairwise([*steps, look])
     return [_step(begin, end, look.at_s) for begin, end in pairs if end.at_s - begin.at_s >= LEAST_S]
 
 
-def _step(begin: Look, end: Look, now_s: float) -> dict[str, Any]:
+def _step(begin: ServerLook, end: ServerLook, now_s: float) -> dict[str, Any]:
     seconds = end.at_s - begin.at_s
     return {
         "ago_s": round(now_s - end.at_s, 1),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from relserve.call.relquery import Usage
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
-from relserve.server.page.counters import Counted
+from relserve.server.page.counters import CounterValues
 from relserve.server.page.facts import ServerFacts
 from relserve.session.history import QueryRecord
 
@@ -21,7 +21,7 @@ LEAST_S = 0.9  # and over no less, for replies come in bursts
 STEP_S, NUM_STEPS = 5.0, 120  # of the series: ten minutes
 
 
-class Look(NamedTuple):
+class ServerLook(NamedTuple):
     """What was seen at one moment of a monotonic clock.
 
     Attributes:
@@ -32,7 +32,7 @@ class Look(NamedTuple):
     """
 
     at_s: float
-    counted: Counted
+    counted: CounterValues
     usage: Usage
     running: int
     waiting: int
@@ -65,7 +65,7 @@ class _Followed:
     marks: deque[tuple[float, int]] = field(default_factory=deque)  # when, and tokens until then
 
 
-class Watch:
+class ServerWatch:
     """Follows a server.
 
     Attributes:
@@ -80,22 +80,22 @@ class Watch:
         self.facts, self._clock, self.lock = facts, clock, threading.RLock()
         self.queries: list[tuple[str, QueryRecord]] = []
         self.totals: defaultdict[tuple[str, str], LlmTotals] = defaultdict(LlmTotals)
-        self.looks: deque[Look] = deque()
-        self.steps: deque[Look] = deque(maxlen=NUM_STEPS + 1)
+        self.looks: deque[ServerLook] = deque()
+        self.steps: deque[ServerLook] = deque(maxlen=NUM_STEPS + 1)
         self._followed: dict[str, _Followed] = {}
 
-    def look(self) -> Look:
+    def look(self) -> ServerLook:
         """Look once more; the latest look where that is only just past."""
         with self.lock:
             return self._look(self._clock())
 
-    def _look(self, now_s: float) -> Look:
+    def _look(self, now_s: float) -> ServerLook:
         if self.looks and now_s - self.looks[-1].at_s < EVERY_S / 2:
             return self.looks[-1]
         self.queries = self.facts.queries()
         self._follow(now_s)
         engines = self.facts.engines()
-        look = Look(
+        look = ServerLook(
             now_s, self.facts.counters.read(), _sum(each.usage for each in self.totals.values()),
             sum(engine.running for engine in engines), sum(engine.waiting for engine in engines),
             _fullest(engines), sum(client.state == "active" for client in self.facts.clients()),
@@ -107,7 +107,7 @@ class Watch:
             self.steps.append(look)
         return look
 
-    def pace(self, count: Callable[[Look], float]) -> float | None:
+    def pace(self, count: Callable[[ServerLook], float]) -> float | None:
         """How much a count grows in a second; None while there is too little to compare."""
         seconds = self.looks[-1].at_s - self.looks[0].at_s if self.looks else 0.0
         return (count(self.looks[-1]) - count(self.looks[0])) / seconds if seconds >= LEAST_S else None

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from relserve.errors import ForbiddenError
 from relserve.server.rights.definitions import Definition
-from relserve.server.rights.found import Finder, Found
-from relserve.server.rights.look import Look, kind_of
-from relserve.server.rights.needs import Needs, Path
+from relserve.server.rights.found import Finder, FoundObject
+from relserve.server.rights.look import RightsLook, kind_of
+from relserve.server.rights.needs import Path, StatementNeeds
 from relserve.server.rights.policy import Change, Created, Dropped, Renamed, Rights, Thing, Who
 from relserve.server.users.words import words
 
 
 class Defining:
-    """One look at a definition; see `Look`."""
+    """One look at a definition; see `RightsLook`."""
 
-    def __init__(self, found: Finder, rights: Rights, who: Who, look: Look) -> None:
+    def __init__(self, found: Finder, rights: Rights, who: Who, look: RightsLook) -> None:
         self._found, self._rights, self._who, self._look = found, rights, who, look
 
     def effects(self, it: Definition, text: str) -> list[Change]:
@@ -47,7 +47,7 @@ class Defining:
     def _created(self, it: Definition, text: str) -> list[Change]:
         for path in it.on:
             if it.kind == "table":
-                self._look.check(Needs([("REFERENCES", path)]), self._who)
+                self._look.check(StatementNeeds([("REFERENCES", path)]), self._who)
             else:
                 list(self._owned("table", path))
         if it.kind in ("table", "type") and not self._look.is_free:
@@ -90,7 +90,7 @@ class Defining:
             else:
                 yield self._must_own(self._found.thing(kind, each), each)
 
-    def _must_own(self, thing: Thing, found: Found | None) -> Thing:
+    def _must_own(self, thing: Thing, found: FoundObject | None) -> Thing:
         if not self._rights.owns(self._who, thing):
             kind = kind_of(found) if found is not None and thing.kind == "table" else thing.kind
             kind = "function" if kind == "macro" else kind

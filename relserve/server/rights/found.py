@@ -27,7 +27,7 @@ _SCHEMAS = "SELECT system.main.unnest(system.main.current_schemas(true))"
 _HERE = "SELECT system.main.current_database(), system.main.current_schema()"
 
 
-class Found(NamedTuple):
+class FoundObject(NamedTuple):
     """Something in a database; names as `folded` gives them.
 
     Attributes:
@@ -60,23 +60,23 @@ class Finder:
 
     def __init__(
         self, con: duckdb.DuckDBPyConnection, database: str,
-        macros: Callable[[Callable[[], list[Found]]], list[Found]],
+        macros: Callable[[Callable[[], list[FoundObject]]], list[FoundObject]],
     ) -> None:  # fmt: skip
         self._con, self.database, self._macros = con, folded(database), macros
-        self._all: dict[str, list[Found]] = {}
+        self._all: dict[str, list[FoundObject]] = {}
 
-    def all(self, kind: str) -> list[Found]:
+    def all(self, kind: str) -> list[FoundObject]:
         """All of a kind that users made."""
         if kind not in self._all:
             read = partial(self._read, kind)
             self._all[kind] = self._macros(read) if kind == "macro" else read()
         return self._all[kind]
 
-    def _read(self, kind: str) -> list[Found]:
+    def _read(self, kind: str) -> list[FoundObject]:
         rows = self._con.execute(_KINDS[kind]).fetchall()
-        return [Found(folded(row[0]), folded(row[1]), folded(row[2]), row[3]) for row in rows]
+        return [FoundObject(folded(row[0]), folded(row[1]), folded(row[2]), row[3]) for row in rows]
 
-    def called(self, kind: str, path: Path, within: str | None = None) -> list[Found]:
+    def called(self, kind: str, path: Path, within: str | None = None) -> list[FoundObject]:
         """What a name may mean: the client's own temporary one, or those that its parts fit.
 
         Args:
@@ -95,11 +95,11 @@ class Finder:
         seen = self._schemas()
         return [each for each in fit if each.schema in seen]
 
-    def thing(self, kind: str, found: Found) -> Thing:
+    def thing(self, kind: str, found: FoundObject) -> Thing:
         """What rights are kept for."""
         return self._thing(kind, found.database, found.schema, found.name)
 
-    def schema_of(self, found: Found) -> Thing:
+    def schema_of(self, found: FoundObject) -> Thing:
         """Its schema."""
         return self._thing("schema", found.database, found.schema, "")
 

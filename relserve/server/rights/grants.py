@@ -70,7 +70,7 @@ class Role(NamedTuple):
         return "DROP ROLE" if self.is_gone else "CREATE ROLE"
 
 
-class Owner(NamedTuple):
+class OwnerChange(NamedTuple):
     """ALTER TABLE, VIEW or SCHEMA name OWNER TO role."""
 
     kind: str
@@ -79,7 +79,7 @@ class Owner(NamedTuple):
     tag: str
 
 
-Granting = Grant | GrantRole | Role | Owner
+Granting = Grant | GrantRole | Role | OwnerChange
 
 
 def read_granting(statement: str) -> Granting | None:
@@ -272,7 +272,7 @@ def _role(at: _Reader, verb: str) -> Role:
     return Role(False, [name], within)
 
 
-def _owner(at: _Reader) -> Owner | None:
+def _owner(at: _Reader) -> OwnerChange | None:
     if not at.takes("alter"):
         return None
     written = at.word
@@ -286,7 +286,7 @@ def _owner(at: _Reader) -> Owner | None:
     role = at.name()
     at.ends()
     kind = "schema" if written == "schema" else "table"
-    return Owner(kind, name, role, f"ALTER {written.upper()}")
+    return OwnerChange(kind, name, role, f"ALTER {written.upper()}")
 
 
 def _no_options() -> ProtocolError:

@@ -14,8 +14,8 @@ from duckdb import StatementType as Type
 
 from relserve.server.rights.defining import Defining
 from relserve.server.rights.definitions import read_definition
-from relserve.server.rights.found import Finder, Found
-from relserve.server.rights.look import WRITES, Look
+from relserve.server.rights.found import Finder, FoundObject
+from relserve.server.rights.look import WRITES, RightsLook
 from relserve.server.rights.needs import needs_of
 from relserve.server.rights.policy import Change, Rights, Who, changed, folded
 from relserve.server.rights.store import RightsStore
@@ -31,7 +31,7 @@ _FREE = frozenset(  # they read and change no table
 _PREPARED = "SELECT name, statement FROM system.main.duckdb_prepared_statements()"
 
 
-class Judge:
+class StatementJudge:
     """Judges the statements of one client.
 
     Args:
@@ -49,7 +49,7 @@ class Judge:
     ) -> None:  # fmt: skip
         self._con, self._store, self._database, self.who = con, store, database, who
         self._known, self._in_transaction, self._latest = known, in_transaction, latest
-        self._macros: tuple[object, list[Found]] = object(), []  # and what they were true of
+        self._macros: tuple[object, list[FoundObject]] = object(), []  # and what they were true of
         self._effects: list[Change] = []  # of the statement that was judged last
         self._pending: list[Change] = []  # of this transaction
 
@@ -66,7 +66,7 @@ class Judge:
         """What the client's connection finds now."""
         return Finder(self._con, self._database, self._all_macros)
 
-    def _all_macros(self, read: Callable[[], list[Found]]) -> list[Found]:
+    def _all_macros(self, read: Callable[[], list[FoundObject]]) -> list[FoundObject]:
         """The macros, which DuckDB lists slowly, as long as nobody has changed anything."""
         latest = self._latest()
         if self._macros[0] is not latest:
@@ -114,7 +114,7 @@ class _Statements:
         known: Callable[[str], Who],
     ) -> None:  # fmt: skip
         self._con, self._who = con, who
-        self._look = Look(found, rights, who, known)
+        self._look = RightsLook(found, rights, who, known)
         self._defining = Defining(found, rights, who, self._look)
 
     def judged(self, allowed: Allowed) -> list[Change]:

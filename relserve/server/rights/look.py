@@ -12,8 +12,8 @@ from duckdb import StatementType as Type
 
 from relserve.errors import ForbiddenError
 from relserve.server.rights.definitions import target_of
-from relserve.server.rights.found import Finder, Found
-from relserve.server.rights.needs import BY_TEXT, Needs, needs_of
+from relserve.server.rights.found import Finder, FoundObject
+from relserve.server.rights.needs import BY_TEXT, StatementNeeds, needs_of
 from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who, folded
 from relserve.server.users.definitions import query_place
 from relserve.server.users.words import words
@@ -23,7 +23,7 @@ _ASKS = frozenset(["text2sql", "text2sql_query"])  # the SQL of their answers is
 _ACTIONS = {"merge": ("UPDATE", "INSERT", "DELETE"), "copy": ("INSERT",), "truncate": ("TRUNCATE",)}
 
 
-class Look:
+class RightsLook:
     """One look at a text.
 
     Args:
@@ -39,14 +39,14 @@ class Look:
         self.is_free = not rights.concern(who)
         self._done: set[tuple[Who, str, str]] = set()  # views and macros whose bodies are judged
 
-    def sought(self, text: str, first: str, kind: Type) -> Needs:
+    def sought(self, text: str, first: str, kind: Type) -> StatementNeeds:
         """What a text may need of which DuckDB's parser tells nothing: all tables whose names are in it.
 
         Args:
             first: its first word.
         """
-        needs = Needs()
-        own: list[Found] = []
+        needs = StatementNeeds()
+        own: list[FoundObject] = []
         if first in _ACTIONS or kind in WRITES:
             path = target_of(text)
             own = self._found.called("table", path)
@@ -64,7 +64,7 @@ class Look:
         needs.calls |= {name for name in _ASKS if _count(name, text)}
         return needs
 
-    def check(self, needs: Needs, reader: Who, view: Found | None = None) -> None:
+    def check(self, needs: StatementNeeds, reader: Who, view: FoundObject | None = None) -> None:
         """Refuse what the reader lacks a right for.
 
         Args:
@@ -82,7 +82,7 @@ class Look:
                 self._need("SELECT", each, reader, view)
         self._check_calls(needs)
 
-    def _need(self, privilege: str, found: Found, reader: Who, view: Found | None) -> None:
+    def _need(self, privilege: str, found: FoundObject, reader: Who, view: FoundObject | None) -> None:
         if found.is_temporary and not found.is_view:
             return
         if not found.is_temporary:
@@ -93,13 +93,13 @@ class Look:
         if found.is_view:
             self._check_view(found, reader)
 
-    def _require(self, who: Who, privilege: str, found: Found) -> None:
+    def _require(self, who: Who, privilege: str, found: FoundObject) -> None:
         if not self._rights.may(who, "USAGE", self._found.schema_of(found)):
             raise ForbiddenError(f"permission denied for schema {found.schema}")
         if not self._rights.may(who, privilege, self._found.thing("table", found)):
             raise ForbiddenError(f"permission denied for {kind_of(found)} {found.name}")
 
-    def _check_view(self, view: Found, asks: Who) -> None:
+    def _check_view(self, view: FoundObject, asks: Who) -> None:
         name = self._rights.runs_as(self._found.thing("table", view), asks.name)
         reader = ADMIN if name is None else asks if name == asks.name else self._known(name)
         if view.is_temporary:
@@ -114,7 +114,7 @@ class Look:
         needs = needs_of(body)
         self.check(needs if needs is not None else self.sought(body, "", Type.SELECT), reader, view)
 
-    def _check_calls(self, needs: Needs) -> None:
+    def _check_calls(self, needs: StatementNeeds) -> None:
         if needs.is_hidden or needs.calls & _ASKS:
             if self._may_read_all():
                 return
@@ -149,7 +149,7 @@ class Look:
             self.check(needs or self.sought(body, "", Type.SELECT), self._who)
 
 
-def kind_of(found: Found) -> str:
+def kind_of(found: FoundObject) -> str:
     """What PostgreSQL calls it."""
     return "view" if found.is_view else "table"
 

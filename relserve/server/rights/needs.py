@@ -23,7 +23,7 @@ _PART = re.compile(r'"((?:[^"]++|"")*+)"|([^."]++)')
 
 
 @dataclass
-class Needs:
+class StatementNeeds:
     """What a statement reads, changes and calls.
 
     Attributes:
@@ -39,7 +39,7 @@ class Needs:
     is_hidden: bool = False
 
 
-def needs_of(query: str, writes: bool = False, in_macro: bool = False) -> Needs | None:
+def needs_of(query: str, writes: bool = False, in_macro: bool = False) -> StatementNeeds | None:
     """What a query needs; None: DuckDB does not tell.
 
     Args:
@@ -52,7 +52,7 @@ def needs_of(query: str, writes: bool = False, in_macro: bool = False) -> Needs 
     told = json.loads(parser().execute(_ASKED, [query]).fetchall()[0][0])
     if told["error"]:
         return None
-    found = Needs()
+    found = StatementNeeds()
     for statement in told["statements"]:
         _Walk(found, in_macro).into(statement, frozenset())
     return found
@@ -61,7 +61,7 @@ def needs_of(query: str, writes: bool = False, in_macro: bool = False) -> Needs 
 class _Walk:
     """Goes through a tree; the names of WITH that are in sight go with it."""
 
-    def __init__(self, found: Needs, in_macro: bool) -> None:
+    def __init__(self, found: StatementNeeds, in_macro: bool) -> None:
         self._found, self._in_macro = found, in_macro
 
     def into(self, node: Any, seen: frozenset[str]) -> None:

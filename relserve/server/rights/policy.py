@@ -34,7 +34,7 @@ class Thing(NamedTuple):
     name: str = ""
 
 
-class Entry(NamedTuple):
+class RightsEntry(NamedTuple):
     """What is known of a thing.
 
     Attributes:
@@ -78,7 +78,7 @@ class Rights:
             else it is everybody's.
     """
 
-    entries: Mapping[Thing, Entry] = field(default_factory=dict)
+    entries: Mapping[Thing, RightsEntry] = field(default_factory=dict)
     roles: frozenset[str] = frozenset()
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
     is_strict: bool = False
@@ -90,7 +90,7 @@ class Rights:
         if who.is_read_only and privilege not in _READING:
             return False
         names = self.roles_of(who.name)
-        entry = self.entries.get(thing, Entry())
+        entry = self.entries.get(thing, RightsEntry())
         if (READS in names and privilege in _READING) or (WRITES in names and privilege in _WRITING):
             return True
         if entry.owner in names:
@@ -103,18 +103,18 @@ class Rights:
         """Whether a user may drop and alter a thing."""
         if who.is_admin or who.is_read_only:
             return who.is_admin
-        entry = self.entries.get(thing, Entry())
+        entry = self.entries.get(thing, RightsEntry())
         if entry.grants is None and not self.is_strict:
             return True
         return entry.owner in self.roles_of(who.name)
 
     def is_governed(self, thing: Thing) -> bool:
         """Whether anything was granted or revoked on a thing."""
-        return self.entries.get(thing, Entry()).grants is not None
+        return self.entries.get(thing, RightsEntry()).grants is not None
 
     def may_grant(self, who: Who, thing: Thing) -> bool:
         """Whether a user may say who else may use a thing."""
-        entry = self.entries.get(thing, Entry())
+        entry = self.entries.get(thing, RightsEntry())
         return who.is_admin or (entry.owner in self.roles_of(who.name) and not who.is_read_only)
 
     def concern(self, who: Who) -> bool:
@@ -128,7 +128,7 @@ class Rights:
 
         None: an admin's.
         """
-        entry = self.entries.get(view, Entry())
+        entry = self.entries.get(view, RightsEntry())
         return asks if entry.grants is None and not self.is_strict else entry.owner
 
     def roles_of(self, name: str) -> frozenset[str]:
@@ -215,10 +215,10 @@ def changed(rights: Rights, change: Change) -> Rights:
     return replace(rights, entries=_entries(dict(rights.entries), change))
 
 
-def _entries(entries: dict[Thing, Entry], change: Change) -> dict[Thing, Entry]:
+def _entries(entries: dict[Thing, RightsEntry], change: Change) -> dict[Thing, RightsEntry]:
     match change:
         case Granted(thing, roles, privileges, is_taken):
-            entry = entries.get(thing, Entry())
+            entry = entries.get(thing, RightsEntry())
             grants = dict(_at_first(thing) if entry.grants is None else entry.grants)
             for role in roles:
                 before = grants.get(role, frozenset())
@@ -227,7 +227,7 @@ def _entries(entries: dict[Thing, Entry], change: Change) -> dict[Thing, Entry]:
         case Created(thing, owner):
             _drop(entries, thing)
             if owner is not None:
-                entries[thing] = Entry(owner)
+                entries[thing] = RightsEntry(owner)
         case Dropped(thing):
             _drop(entries, thing)
         case Renamed(thing, now):
@@ -236,7 +236,7 @@ def _entries(entries: dict[Thing, Entry], change: Change) -> dict[Thing, Entry]:
                 to = now if each == thing else each._replace(schema=now.schema)
                 entries[to] = entries.pop(each)
         case Owned(thing, owner):
-            entries[thing] = entries.get(thing, Entry())._replace(owner=owner)
+            entries[thing] = entries.get(thing, RightsEntry())._replace(owner=owner)
     return entries
 
 
@@ -245,7 +245,7 @@ def _at_first(thing: Thing) -> Mapping[str, frozenset[str]]:
     return {PUBLIC: frozenset(["USAGE"])} if thing == Thing("schema", MAIN) else {}
 
 
-def _drop(entries: dict[Thing, Entry], thing: Thing) -> None:
+def _drop(entries: dict[Thing, RightsEntry], thing: Thing) -> None:
     for each in [each for each in entries if _is_in(each, thing)]:
         del entries[each]
 
@@ -257,7 +257,7 @@ def _is_in(thing: Thing, other: Thing) -> bool:
 def _without(rights: Rights, name: str) -> Rights:
     """Without a role or user: another one of that name later gets nothing of theirs."""
     entries = {
-        thing: Entry(
+        thing: RightsEntry(
             NOBODY if entry.owner == name else entry.owner,
             entry.grants and {role: some for role, some in entry.grants.items() if role != name},
         )

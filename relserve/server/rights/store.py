@@ -22,9 +22,9 @@ from typing import Any
 
 from relserve.errors import UsageError
 from relserve.machine.private_files import open_private
-from relserve.server.rights.policy import PUBLIC, Change, Entry, Rights, RoleMade, Thing, changed
+from relserve.server.rights.policy import PUBLIC, Change, Rights, RightsEntry, RoleMade, Thing, changed
 
-Databases = dict[str, dict[Thing, Entry]]
+Databases = dict[str, dict[Thing, RightsEntry]]
 
 
 def rights_path(users: Path) -> Path:
@@ -127,12 +127,12 @@ def _load(path: Path) -> tuple[Rights, Databases]:
         raise UsageError(f"the file of rights {path} is not as GRANT writes it: {error!r}") from error
 
 
-def _entry(told: dict[str, Any]) -> tuple[Thing, Entry]:
+def _entry(told: dict[str, Any]) -> tuple[Thing, RightsEntry]:
     owner, grants = told["owner"], told["grants"]
     given = (
         None if grants is None else {str(role): frozenset(map(str, each)) for role, each in grants.items()}
     )
-    return Thing(str(told["kind"]), str(told["schema"]), str(told["name"])), Entry(owner, given)
+    return Thing(str(told["kind"]), str(told["schema"]), str(told["name"])), RightsEntry(owner, given)
 
 
 def _save(path: Path, rights: Rights, databases: Databases) -> None:
@@ -151,7 +151,7 @@ def _save(path: Path, rights: Rights, databases: Databases) -> None:
         raise
 
 
-def _told(entries: Iterable[tuple[Thing, Entry]]) -> Iterator[dict[str, Any]]:
+def _told(entries: Iterable[tuple[Thing, RightsEntry]]) -> Iterator[dict[str, Any]]:
     for thing, (owner, grants) in sorted(entries, key=lambda each: each[0]):
         given = None if grants is None else {role: sorted(some) for role, some in sorted(grants.items())}
         yield {**thing._asdict(), "owner": owner, "grants": given}

@@ -13,7 +13,7 @@ END = 4  # characters of a key by which its owner knows it
 KEPT = re.compile(rf"sha256:([0-9a-f]{{64}}):([\w-]{{{END}}})")
 
 
-class Key(NamedTuple):
+class KeptKey(NamedTuple):
     """What is kept of a key.
 
     Attributes:
@@ -25,7 +25,7 @@ class Key(NamedTuple):
     end: str
 
     @classmethod
-    def read(cls, text: str) -> Key:
+    def read(cls, text: str) -> KeptKey:
         """A key as `str` wrote it.
 
         Raises:
@@ -40,10 +40,10 @@ class Key(NamedTuple):
         return f"sha256:{self.digest}:{self.end}"
 
 
-def make_key() -> tuple[str, Key]:
+def make_key() -> tuple[str, KeptKey]:
     """A new key: what its user gets, and what is kept of it."""
     secret = PREFIX + secrets.token_urlsafe(NUM_BYTES)
-    return secret, Key(digest_of(secret), secret[-END:])
+    return secret, KeptKey(digest_of(secret), secret[-END:])
 
 
 def digest_of(secret: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple, TextIO
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One statement as it ended.
 
     Attributes:
@@ -41,7 +41,7 @@ class StatementLog:
         self._file, self._with_texts = file, with_texts
         self._lock = threading.Lock()
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: LogEntry) -> None:
         """Write one line, at once."""
         fields = entry._asdict()
         started = datetime.fromtimestamp(fields.pop("started"), timezone.utc)

@@ -20,7 +20,7 @@ _COPIES = "COPY_QUERY_NODE"
 _local = threading.local()
 
 
-class Named(NamedTuple):
+class StatementNames(NamedTuple):
     """What a statement names, in small letters.
 
     Attributes:
@@ -34,7 +34,7 @@ class Named(NamedTuple):
     copies: bool
 
 
-def named(statement: str, writes: bool = False) -> Named | None:
+def named(statement: str, writes: bool = False) -> StatementNames | None:
     """What a statement names; None: DuckDB does not tell.
 
     Args:
@@ -50,7 +50,7 @@ def named(statement: str, writes: bool = False) -> Named | None:
     for key, value in _FIELD.findall(told):
         found.setdefault(key, set()).add(value)
     lower = {key: frozenset(map(str.lower, values)) for key, values in found.items()}
-    return Named(
+    return StatementNames(
         lower.get("function_name", frozenset()),
         lower.get("table_name", frozenset()),
         _COPIES in found.get("type", ()),

@@ -18,7 +18,7 @@ MOST_REMEMBERED = 10_000  # budgets that are not full, and users at addresses
 LONGEST_NAME = 64  # characters by which users are told apart; no user's name has more
 
 
-class Budget(NamedTuple):
+class TryLimit(NamedTuple):
     """Wrong tries that may be made.
 
     Attributes:
@@ -30,7 +30,7 @@ class Budget(NamedTuple):
     every_s: float
 
 
-OF_ADDRESS, OF_USER, OF_KNOWN = Budget(60, 1.0), Budget(100, 6.0), Budget(30, 2.0)
+OF_ADDRESS, OF_USER, OF_KNOWN = TryLimit(60, 1.0), TryLimit(100, 6.0), TryLimit(30, 2.0)
 
 
 class Tries:
@@ -78,7 +78,7 @@ class Tries:
 class _Budgets:
     """Budgets of one kind, by whose they are; one that is full need not be remembered."""
 
-    def __init__(self, budget: Budget, clock: Callable[[], float]) -> None:
+    def __init__(self, budget: TryLimit, clock: Callable[[], float]) -> None:
         self._budget, self._clock = budget, clock
         self._full_at: dict[Hashable, float] = {}  # when all of it is there again
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from relserve.call.durations import seconds_of
 from relserve.errors import OptionError, UsageError
-from relserve.server.users.keys import Key, digest_of
+from relserve.server.users.keys import KeptKey, digest_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class User:
             `tokens_per_minute`, in any 60 seconds, and `tokens_per_day`, in any 24 hours.
         deadline_s: of their calls and questions that give none, in seconds; None: the server's own.
         requests_at_once: of OpenAI clients; None: no limit.
-        keys: of OpenAI clients, as `keys.Key` writes them.
+        keys: of OpenAI clients, as `keys.KeptKey` writes them.
         slo: the class of their calls that give none, by name; None: the server's own.
         is_read_only: may change nothing, whatever was granted.
         connections_at_once: of clients of SQL; None: no limit of the user's own.
@@ -71,7 +71,7 @@ class User:
     tokens_per_minute: int | None = None
     tokens_per_day: int | None = None
     requests_at_once: int | None = None
-    keys: tuple[Key, ...] = ()
+    keys: tuple[KeptKey, ...] = ()
     slo: str | None = None
     is_read_only: bool = False
     connections_at_once: int | None = None
@@ -283,7 +283,7 @@ def _user(entry: dict[str, Any]) -> User:
     if slo is not None and type(slo) is not str:
         raise ValueError(f"slo of {name!r} is {slo!r}, not the name of a class")
     own = None if models is None else frozenset(models)
-    keys = tuple(Key.read(each) for each in entry.get("keys") or ())
+    keys = tuple(KeptKey.read(each) for each in entry.get("keys") or ())
     limits: dict[str, Any] = {field: entry.get(field) for field in LIMITS}
     return User(
         name, verifier, models=own, deadline_s=deadline_s, keys=keys, slo=slo, longest_statement_s=longest_s,

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from relserve.errors import ProtocolError
-from relserve.server.wire.body import Body
+from relserve.server.wire.body import MessageBody
 
 MAX_DIMENSIONS = 6  # as in PostgreSQL
 _BLANKS = " \t\n\r\v\f"  # PostgreSQL's own: Python's and Unicode's others are part of an element
@@ -96,7 +96,7 @@ def read_array_binary(raw: bytes, element: int, read: Callable[[bytes], Any]) ->
     Raises:
         ProtocolError: it is not whole, or of another type than `element` (22P03), or `read` raised it.
     """
-    body = Body("array parameter", raw, "22P03")
+    body = MessageBody("array parameter", raw, "22P03")
     num_dimensions, _has_null, oid = body.int32(), body.int32(), body.uint32()
     if not 0 <= num_dimensions <= MAX_DIMENSIONS or oid != element:
         raise ProtocolError(

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from relserve.server.wire.types import Column
+from relserve.server.wire.types import ResultColumn
 
 
 class ErrorFields(NamedTuple):
@@ -69,7 +69,7 @@ def ready_for_query(status: bytes) -> bytes:
     return _message(b"Z", status)
 
 
-def row_description(columns: Sequence[Column], formats: Sequence[int]) -> bytes:
+def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> bytes:
     """The columns of the rows to come."""
     return _message(b"T", struct.pack("!H", len(columns)), *map(_field, columns, formats))
 
@@ -159,7 +159,7 @@ def _text(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0") + b"\0"
 
 
-def _field(column: Column, format_code: int) -> bytes:
+def _field(column: ResultColumn, format_code: int) -> bytes:
     kind = column.type
     return _text(column.name) + struct.pack(
         "!IhIhih", column.table_oid, column.number, kind.oid, kind.size, kind.typmod, format_code

@@ -9,7 +9,7 @@ from relserve.errors import ProtocolError
 _LENGTH = struct.Struct("!i")
 
 
-class Body:
+class MessageBody:
     """What is left to read of one message's body, or of one binary value (sqlstate 22P03)."""
 
     def __init__(self, message: str, data: bytes, sqlstate: str = "08P01") -> None:

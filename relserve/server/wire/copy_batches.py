@@ -13,7 +13,7 @@ import pyarrow as pa
 from relserve.server.wire import types
 from relserve.server.wire.copy_reader import Row
 from relserve.server.wire.parameters import BINARY_FORMAT, TEXT_FORMAT, read_parameter
-from relserve.server.wire.types import Column, PgType
+from relserve.server.wire.types import PgType, ResultColumn
 
 _READ_BY_DUCKDB = frozenset((
     types.TEXT, types.VARCHAR, types.BPCHAR, types.NAME, types.INT2, types.INT4, types.INT8, types.NUMERIC,
@@ -21,7 +21,7 @@ _READ_BY_DUCKDB = frozenset((
 ))  # fmt: skip
 
 
-def copied_batch(rows: Sequence[Row], columns: Sequence[Column], *, is_binary: bool) -> pa.RecordBatch:
+def copied_batch(rows: Sequence[Row], columns: Sequence[ResultColumn], *, is_binary: bool) -> pa.RecordBatch:
     """A batch with texts in most columns, bytes for bytea, and lists of either for arrays.
 
     Raises:

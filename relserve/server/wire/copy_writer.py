@@ -13,7 +13,7 @@ from relserve.errors import ProtocolError
 from relserve.server.wire.arrays import fixed
 from relserve.server.wire.backend import copy_data
 from relserve.server.wire.copy_options import ALL_COLUMNS, CopyOptions
-from relserve.server.wire.types import Column
+from relserve.server.wire.types import ResultColumn
 from relserve.server.wire.values import encoded, flat, joined, lengths_of
 
 BINARY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -32,7 +32,7 @@ _ESCAPED = (
 class CopyWriter:
     """COPY TO STDOUT of these columns."""
 
-    def __init__(self, columns: Sequence[Column], options: CopyOptions) -> None:
+    def __init__(self, columns: Sequence[ResultColumn], options: CopyOptions) -> None:
         self._columns, self._options = columns, options
         # PostgreSQL sends it in one message with the first row, and psycopg looks for it there
         self._signature = BINARY_SIGNATURE + bytes(8) if options.format == "binary" else b""

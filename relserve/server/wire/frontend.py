@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from relserve.errors import ProtocolError
-from relserve.server.wire.body import Body
+from relserve.server.wire.body import MessageBody
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 MAJOR_VERSION = 3
@@ -95,14 +95,14 @@ class PasswordMessage(NamedTuple):
 
     def password(self) -> str:
         """The clear-text password."""
-        body = Body("password", self.body)
+        body = MessageBody("password", self.body)
         text = body.text()
         body.end()
         return text
 
     def sasl_initial(self) -> tuple[str, bytes]:
         """The mechanism that the client chose, and its first message."""
-        body = Body("SASL initial response", self.body)
+        body = MessageBody("SASL initial response", self.body)
         mechanism, first = body.text(), body.sized()
         body.end()
         return mechanism, first or b""
@@ -141,7 +141,7 @@ def read_startup(data: bytes) -> Startup:
     Raises:
         ProtocolError: it is none of the four, or not whole.
     """
-    body = Body("startup", data)
+    body = MessageBody("startup", data)
     code = body.uint32()
     if code in (SSL_REQUEST, GSS_REQUEST):
         body.end()
@@ -155,7 +155,7 @@ def read_startup(data: bytes) -> Startup:
     return StartupMessage(code & 0xFFFF, _parameters(body))
 
 
-def _parameters(body: Body) -> dict[str, str]:
+def _parameters(body: MessageBody) -> dict[str, str]:
     parameters: dict[str, str] = {}
     while name := body.text():
         parameters[name] = body.text()
@@ -174,7 +174,7 @@ def read_message(kind: bytes, data: bytes) -> Message:
     if kind not in _READERS:
         raise ProtocolError(f"invalid frontend message type {kind[0] if kind else 'without a byte'}")
     name, read = _READERS[kind]
-    body = Body(name, data)
+    body = MessageBody(name, data)
     message = read(body)
     body.end()
     return message
@@ -193,7 +193,7 @@ def formats_of_each(codes: tuple[int, ...], count: int, of: str = "result column
     return codes
 
 
-def _bind(body: Body) -> Bind:
+def _bind(body: MessageBody) -> Bind:
     portal, statement = body.text(), body.text()
     formats = _formats(body)
     parameters = body.sized_each(body.uint16())
@@ -201,7 +201,7 @@ def _bind(body: Body) -> Bind:
     return Bind(portal, statement, each, parameters, _formats(body))
 
 
-def _formats(body: Body) -> tuple[int, ...]:
+def _formats(body: MessageBody) -> tuple[int, ...]:
     codes = tuple(body.uint16() for _ in range(body.uint16()))
     for code in codes:
         if code not in (0, 1):
@@ -209,15 +209,15 @@ def _formats(body: Body) -> tuple[int, ...]:
     return codes
 
 
-def _parse(body: Body) -> Parse:
+def _parse(body: MessageBody) -> Parse:
     return Parse(body.text(), body.text(), tuple(body.uint32() for _ in range(body.uint16())))
 
 
-def _execute(body: Body) -> Execute:
+def _execute(body: MessageBody) -> Execute:
     return Execute(body.text(), max(body.int32(), 0))
 
 
-def _kind(body: Body) -> Literal["S", "P"]:
+def _kind(body: MessageBody) -> Literal["S", "P"]:
     kind = body.take(1)
     if kind == b"S":
         return "S"
@@ -226,11 +226,11 @@ def _kind(body: Body) -> Literal["S", "P"]:
     raise ProtocolError(f"invalid {body.message} message subtype {kind[0]}: S is a statement, P a portal")
 
 
-def _function_call(body: Body) -> Message:
+def _function_call(body: MessageBody) -> Message:
     raise ProtocolError("function calls by message are not supported; call the function in SQL", "0A000")
 
 
-_READERS: dict[bytes, tuple[str, Callable[[Body], Message]]] = {
+_READERS: dict[bytes, tuple[str, Callable[[MessageBody], Message]]] = {
     b"Q": ("query", lambda body: Query(body.text())),
     b"P": ("parse", _parse),
     b"B": ("bind", _bind),

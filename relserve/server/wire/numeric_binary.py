@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from relserve.errors import ProtocolError
 from relserve.server.wire.arrays import of_bytes
-from relserve.server.wire.body import Body
+from relserve.server.wire.body import MessageBody
 from relserve.server.wire.numerals import big_integers
 
 BASE, DIGITS = 10_000, 4
@@ -42,7 +42,7 @@ def numeric(unscaled: int, scale: int) -> bytes:
     return struct.pack(f"!HhHH{len(groups)}H", len(groups), weight if groups else 0, sign, scale, *groups)
 
 
-def read_numeric(body: Body) -> Decimal | float:
+def read_numeric(body: MessageBody) -> Decimal | float:
     """A numeric from its binary form; NaN and infinities are floats, for DuckDB's DECIMAL has none.
 
     Raises:

@@ -14,7 +14,7 @@ import duckdb
 from relserve.errors import ProtocolError
 from relserve.server.wire import types
 from relserve.server.wire.array_values import read_array_binary, read_array_text
-from relserve.server.wire.body import Body, utf8
+from relserve.server.wire.body import MessageBody, utf8
 from relserve.server.wire.numeric_binary import read_numeric
 from relserve.server.wire.time_values import BINARY_WORDS, TEXT_WORDS
 from relserve.server.wire.types import ELEMENT_OF, KNOWN, duckdb_type
@@ -75,7 +75,7 @@ def _text(text: str, oid: int) -> Any:
 def _binary(raw: bytes, oid: int) -> Any:
     if oid in types.RANGES:
         raise _unread(types.RANGES[oid])
-    body = Body(f"{KNOWN[oid].name if oid in KNOWN else 'unknown'} parameter", raw, "22P03")
+    body = MessageBody(f"{KNOWN[oid].name if oid in KNOWN else 'unknown'} parameter", raw, "22P03")
     if oid in BINARY_WORDS:
         value: Any = _typed(BINARY_WORDS[oid](body), oid)
     elif oid in _BINARIES:
@@ -205,12 +205,12 @@ def _large(number: int) -> Any:
     return _valued(str(number), "UHUGEINT" if 0 < number < 2**128 else "BIGNUM")
 
 
-def _binary_numeric(body: Body) -> Any:
+def _binary_numeric(body: MessageBody) -> Any:
     number = read_numeric(body)
     return _fitting(number) if isinstance(number, Decimal) else number
 
 
-def _struct(form: str) -> Callable[[Body], Any]:
+def _struct(form: str) -> Callable[[MessageBody], Any]:
     return lambda body: struct.unpack(form, body.take(struct.calcsize(form)))[0]
 
 
@@ -228,7 +228,7 @@ _TEXTS: dict[int, Callable[[str], Any]] = {
 }
 
 
-def _bits(body: Body) -> duckdb.Value:
+def _bits(body: MessageBody) -> duckdb.Value:
     count = body.int32()
     data = body.rest()
     if count < 0 or -(-count // 8) != len(data):
@@ -236,14 +236,14 @@ def _bits(body: Body) -> duckdb.Value:
     return _valued(f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"[:count], "BIT")
 
 
-def _jsonb(body: Body) -> duckdb.Value:
+def _jsonb(body: MessageBody) -> duckdb.Value:
     version = body.take(1)
     if version != b"\1":
         raise ProtocolError(f"unsupported jsonb version number {version[0]}", "22P03")
     return _valued(utf8(body.rest()), "JSON")
 
 
-def _address(body: Body) -> str:
+def _address(body: MessageBody) -> str:
     """An inet or cidr as PostgreSQL writes it: the bits of a whole inet are left out."""
     family, bits, is_network, length = body.take(4)
     packed = body.take(length)
@@ -253,7 +253,7 @@ def _address(body: Body) -> str:
     return address if bits == 8 * length and not is_network else f"{address}/{bits}"
 
 
-_BINARIES: dict[int, Callable[[Body], Any]] = {
+_BINARIES: dict[int, Callable[[MessageBody], Any]] = {
     **dict.fromkeys(_ADDRESSES, _address),
     types.BOOL: lambda body: body.take(1) != b"\0",
     types.INT2: _struct("!h"),
@@ -263,7 +263,7 @@ _BINARIES: dict[int, Callable[[Body], Any]] = {
     types.FLOAT4: _struct("!f"),
     types.FLOAT8: _struct("!d"),
     types.NUMERIC: _binary_numeric,
-    types.BYTEA: Body.rest,
+    types.BYTEA: MessageBody.rest,
     types.UUID: lambda body: uuid.UUID(bytes=body.take(16)),
     types.BIT: _bits,
     types.VARBIT: _bits,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from relserve.errors import ProtocolError
 from relserve.server.wire import types
-from relserve.server.wire.body import Body
+from relserve.server.wire.body import MessageBody
 from relserve.server.wire.interval_values import duckdb_interval, read_interval
 from relserve.server.wire.moments import (
     DAY,
@@ -49,28 +49,28 @@ def _timestamp_words(text: str) -> str:
     return _ZONE.sub("", words) if ":" in words else words
 
 
-def _read_date(body: Body) -> str:
+def _read_date(body: MessageBody) -> str:
     days = body.int32()
     return _INFINITE.get(days) or moment_of_day(days + EPOCH_DAYS).as_duckdb()
 
 
-def _read_timestamp(body: Body, zone: str = "") -> str:
+def _read_timestamp(body: MessageBody, zone: str = "") -> str:
     micros = body.int64()
     return _INFINITE.get(micros) or moment_of_instant(micros + EPOCH_MICROSECONDS).as_duckdb(zone)
 
 
-def _read_time(body: Body) -> str:
+def _read_time(body: MessageBody) -> str:
     micros = body.int64()
     if not 0 <= micros <= DAY:
         raise ProtocolError("time out of range: a day has 24 hours", "22008")
     return time_of_day(micros)
 
 
-def _read_timetz(body: Body) -> str:
+def _read_timetz(body: MessageBody) -> str:
     return _read_time(body) + offset_text(-body.int32())
 
 
-def _read_interval(body: Body) -> str:
+def _read_interval(body: MessageBody) -> str:
     micros, days, months = body.int64(), body.int32(), body.int32()
     return duckdb_interval(months, days, micros)
 
@@ -83,7 +83,7 @@ TEXT_WORDS: dict[int, Callable[[str], str]] = {
     types.TIMESTAMPTZ: _instant_words,
     types.INTERVAL: lambda text: duckdb_interval(*read_interval(text)),
 }
-BINARY_WORDS: dict[int, Callable[[Body], str]] = {
+BINARY_WORDS: dict[int, Callable[[MessageBody], str]] = {
     types.DATE: _read_date,
     types.TIME: _read_time,
     types.TIMETZ: _read_timetz,

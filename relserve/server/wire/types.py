@@ -69,7 +69,7 @@ class PgType(NamedTuple):
         return f"_{KNOWN[self.element].name}" if self.element else KNOWN[self.oid].name
 
 
-class Column(NamedTuple):
+class ResultColumn(NamedTuple):
     """A column of a result; `table_oid` and `number` are 0 unless it is a table's column as it is."""
 
     name: str

@@ -16,14 +16,14 @@ from relserve.errors import ProtocolError
 from relserve.server.wire.arrays import fixed
 from relserve.server.wire.binaries import as_binary
 from relserve.server.wire.texts import as_text
-from relserve.server.wire.types import Column
+from relserve.server.wire.types import ResultColumn
 
 ROW_LIMIT_BYTES = 2**30  # PostgreSQL's own limit of a message, and half of what an Arrow array can hold
 NO_COLUMNS = b"D\0\0\0\6\0\0"  # a whole message
 _HEADER = np.dtype([("kind", "S1"), ("size", ">i4"), ("columns", ">i2")])
 
 
-def data_rows(batch: pa.RecordBatch, columns: Sequence[Column], formats: Sequence[int]) -> bytes:
+def data_rows(batch: pa.RecordBatch, columns: Sequence[ResultColumn], formats: Sequence[int]) -> bytes:
     """A DataRow message for each row of the batch.
 
     Args:
@@ -39,7 +39,7 @@ def data_rows(batch: pa.RecordBatch, columns: Sequence[Column], formats: Sequenc
     return _messages(encoded(batch, columns, formats))
 
 
-def encoded(batch: pa.RecordBatch, columns: Sequence[Column], formats: Sequence[int]) -> list[pa.Array]:
+def encoded(batch: pa.RecordBatch, columns: Sequence[ResultColumn], formats: Sequence[int]) -> list[pa.Array]:
     """The bytes of each column's values; NULL is null."""
     return [
         (as_binary if format_code else as_text)(array, column.type)

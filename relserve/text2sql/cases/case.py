@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 
 
 @dataclass
-class Candidate:
+class SqlCandidate:
     """One SQL text for a question.
 
     Attributes:
@@ -81,7 +81,7 @@ class Trace(NamedTuple):
 
 
 @dataclass
-class Case:
+class QuestionCase:
     """One question, and all that is known of it so far.
 
     Attributes:
@@ -100,9 +100,9 @@ class Case:
     keywords: tuple[str, ...] = ()
     values: tuple[ValueHit, ...] = ()
     examples: tuple[tuple[str, str], ...] = ()
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[SqlCandidate] = field(default_factory=list)
     tests: tuple[str, ...] = ()
-    chosen: Candidate | None = None
+    chosen: SqlCandidate | None = None
     failure: Failing | None = None
     trace: list[Trace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Case:
     num_stage_calls: int = 0
 
     @property
-    def best(self) -> Candidate | None:
+    def best(self) -> SqlCandidate | None:
         """The candidate nearest to being right: chosen, or with the least problem and the most votes."""
         if self.chosen is not None:
             return self.chosen
@@ -157,6 +157,6 @@ class Case:
 _ORDER = (None, ProblemKind.EMPTY, ProblemKind.FAILED, ProblemKind.REFUSED)
 
 
-def _distance(candidate: Candidate) -> tuple[int, bool, int]:
+def _distance(candidate: SqlCandidate) -> tuple[int, bool, int]:
     kind = None if candidate.problem is None else candidate.problem.kind
     return _ORDER.index(kind), not candidate.is_bound, -candidate.votes

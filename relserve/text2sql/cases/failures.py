@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import duckdb
 
 from relserve.errors import Cancelled, EngineError, ModelError, RelserveError, UnsafeSqlError, UsageError
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 
 _OF_ALL = (Cancelled, ModelError, EngineError, UsageError, duckdb.InterruptException)
 
@@ -26,7 +26,7 @@ def told(error: BaseException) -> str:
 
 
 @contextmanager
-def alone(case: Case, stage: str) -> Iterator[None]:
+def alone(case: QuestionCase, stage: str) -> Iterator[None]:
     """What goes wrong inside is the failure of one question."""
     try:
         yield

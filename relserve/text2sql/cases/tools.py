@@ -14,7 +14,7 @@ from relserve.call.template import Template
 from relserve.errors import Cancelled, FailureKind, LimitError
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.session import Session
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.database import Allowance, Database
 from relserve.text2sql.cases.failures import alone
 from relserve.text2sql.cases.results import FirstRows
@@ -24,7 +24,7 @@ from relserve.text2sql.options import Text2SqlOptions
 NUM_SHUFFLES, LEAST_SHUFFLES = 5, 3  # with fewer there is no disagreement to see
 
 
-class Ask(NamedTuple):
+class StagePrompt(NamedTuple):
     """One prompt.
 
     Attributes:
@@ -33,7 +33,7 @@ class Ask(NamedTuple):
         grammar: what the reply must match; None: free text.
     """
 
-    case: Case
+    case: QuestionCase
     values: Mapping[str, str]
     grammar: Grammar | None = None
 
@@ -67,7 +67,7 @@ class Tools:
         wanted = default if self.options.candidates is None else self.options.candidates
         return max(wanted, LEAST_SHUFFLES) if self.points else wanted
 
-    def each(self, stage: str, cases: Sequence[Case], work: Callable[[Case], None]) -> None:
+    def each(self, stage: str, cases: Sequence[QuestionCase], work: Callable[[QuestionCase], None]) -> None:
         """Do some work for each question by itself: one that fails, or comes too late, leaves the others.
 
         Raises:
@@ -103,7 +103,7 @@ class Tools:
         self,
         stage: str,
         template: Template,
-        asks: Sequence[Ask],
+        asks: Sequence[StagePrompt],
         max_tokens: int,
         is_whole: Callable[[str], bool] | None = None,
     ) -> list[Answer]:
@@ -144,7 +144,7 @@ class Tools:
         return answers
 
 
-def _answers(opened: OpenRelQuery, template: Template, asks: Sequence[Ask]) -> list[Answer]:
+def _answers(opened: OpenRelQuery, template: Template, asks: Sequence[StagePrompt]) -> list[Answer]:
     rows = [[each.values[name] for name in template.names] for each in asks]
     grammars = [each.grammar for each in asks]
     return opened.ask(rows, grammars=grammars if any(grammars) else None)

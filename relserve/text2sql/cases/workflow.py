@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from relserve.call.rel_tag import Step
+from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import Usage
 from relserve.session.history import QueryRecord
 from relserve.session.workflows import StepRecord, WorkflowRecord, Workflows, new_workflow_id
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.failures import told
 
 
@@ -25,7 +25,7 @@ class Workflow:
     """
 
     def __init__(
-        self, history: Workflows, model: str, cases: Sequence[Case], deadline_s: float | None
+        self, history: Workflows, model: str, cases: Sequence[QuestionCase], deadline_s: float | None
     ) -> None:
         self.workflow_id, self.deadline_s = new_workflow_id(), deadline_s
         self._history, self._cases = history, cases
@@ -75,9 +75,9 @@ class Workflow:
         """That the deadline has passed."""
         return TimeoutError(f"the deadline of {self.deadline_s:g} seconds passed")
 
-    def step(self, stage: str) -> Step:
+    def step(self, stage: str) -> WorkflowStep:
         """The place of a stage's relQuery in the workflow."""
-        return Step(self.workflow_id, stage, self._ends_s)
+        return WorkflowStep(self.workflow_id, stage, self._ends_s)
 
     def add_step(self, stage: str, record: QueryRecord) -> None:
         """Put a relQuery that has ended on record."""

@@ -9,27 +9,27 @@ import duckdb
 
 from relserve.errors import UsageError
 from relserve.linking.schema import Schema, Table
-from relserve.text2sql.catalog.relations import Relation, names_in, search_path
+from relserve.text2sql.catalog.relations import CatalogRelation, names_in, search_path
 
 NUM_NEAREST = 3
 _NOTHING = "there is no table to ask: "
 
 
-class Choice:
+class RelationChoice:
     """The relations of a connection, and how each is named from it.
 
     Args:
         con: gives the databases and schemas in which a bare name is looked for.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, relations: Sequence[Relation]) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, relations: Sequence[CatalogRelation]) -> None:
         self._relations, self._path = relations, search_path(con)
         self._database = self._path[1][0]
-        self._reached: dict[str, Relation] = {}
+        self._reached: dict[str, CatalogRelation] = {}
         for each in sorted(self._visible(), key=lambda each: self._path.index(each.place[:2])):
             self._reached.setdefault(each.name.lower(), each)
 
-    def chosen(self, tables: Iterable[str] | None, schema: str | None) -> list[Relation]:
+    def chosen(self, tables: Iterable[str] | None, schema: str | None) -> list[CatalogRelation]:
         """The relations asked for, in the catalog's order.
 
         Args:
@@ -51,7 +51,7 @@ class Choice:
             raise UsageError(_NOTHING + self._where_else())
         return found
 
-    def qualifier(self, relation: Relation) -> tuple[str, ...]:
+    def qualifier(self, relation: CatalogRelation) -> tuple[str, ...]:
         """What must stand before the relation's name: nothing where a bare name reaches it."""
         if self._reached.get(relation.name.lower()) is relation:
             return ()
@@ -62,10 +62,10 @@ class Choice:
             return (relation.schema,)
         return relation.database, relation.schema
 
-    def _visible(self) -> list[Relation]:
+    def _visible(self) -> list[CatalogRelation]:
         return [each for each in self._relations if each.place[:2] in self._path]
 
-    def _within(self, schema: str) -> list[Relation]:
+    def _within(self, schema: str) -> list[CatalogRelation]:
         parts = tuple(part.lower() for part in names_in(schema))
         found = [each for each in self._relations if self._is_in(each, parts)]
         if not found:
@@ -73,16 +73,16 @@ class Choice:
             raise UsageError(f"there is no schema {schema!r} with tables{_nearest(schema, places)}")
         return found
 
-    def _is_in(self, relation: Relation, parts: tuple[str, ...]) -> bool:
+    def _is_in(self, relation: CatalogRelation, parts: tuple[str, ...]) -> bool:
         database, schema, _ = (part.lower() for part in relation.place)
         if len(parts) == 1:
             return parts[0] in (database, schema) and (database == parts[0] or self._is_here(relation))
         return parts == (database, schema)
 
-    def _is_here(self, relation: Relation) -> bool:
+    def _is_here(self, relation: CatalogRelation) -> bool:
         return relation.database in (self._database, self._path[0][0])
 
-    def _named(self, name: str, within: Sequence[Relation] | None) -> Relation:
+    def _named(self, name: str, within: Sequence[CatalogRelation] | None) -> CatalogRelation:
         parts = tuple(part.lower() for part in names_in(name))
         if within is None and len(parts) == 1 and (reached := self._reached.get(parts[0])):
             return reached
@@ -106,16 +106,16 @@ class Choice:
 
 
 def located(
-    con: duckdb.DuckDBPyConnection, relations: Sequence[Relation], schema: Schema
-) -> list[tuple[Table, Relation]]:
+    con: duckdb.DuckDBPyConnection, relations: Sequence[CatalogRelation], schema: Schema
+) -> list[tuple[Table, CatalogRelation]]:
     """The tables of a schema that was read from this connection, as its catalog tells them now."""
-    choice = Choice(con, relations)
+    choice = RelationChoice(con, relations)
     by_name = {(choice.qualifier(each), each.name): each for each in relations}
     pairs = [(table, by_name.get((table.qualifier, table.name))) for table in schema.tables]
     return [(table, relation) for table, relation in pairs if relation is not None]
 
 
-def _ends_with(relation: Relation, parts: tuple[str, ...]) -> bool:
+def _ends_with(relation: CatalogRelation, parts: tuple[str, ...]) -> bool:
     """Whether the parts name this relation; as in DuckDB 'a.b' is b in schema a, or in database a."""
     database, schema, name = (part.lower() for part in relation.place)
     return parts in ((name,), (schema, name), (database, schema, name)) or (

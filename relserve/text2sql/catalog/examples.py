@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from relserve.linking.schema import quoted
-from relserve.text2sql.catalog.relations import Place, Relation
+from relserve.text2sql.catalog.relations import CatalogRelation, Place
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class RowReader:
         one, other = (con.execute("SELECT system.main.txid_current()").fetchall() for _ in range(2))
         self._in_transaction = one == other
 
-    def examples(self, relation: Relation, column: str, num_values: int) -> tuple[str, ...]:
+    def examples(self, relation: CatalogRelation, column: str, num_values: int) -> tuple[str, ...]:
         """The most frequent values of a text column among some rows; no long ones."""
         name = quoted(column)
         rows = self.rows(
@@ -60,7 +60,7 @@ class RowReader:
         )
         return tuple(value for (value,) in rows)
 
-    def distinct(self, relation: Relation, column: str, most: int) -> list[str]:
+    def distinct(self, relation: CatalogRelation, column: str, most: int) -> list[str]:
         """The distinct values of a text column, at most so many; no long ones, of a huge table a sample.
 
         Where nearly every row has a value of its own, no more rows are read than values are wanted.
@@ -79,7 +79,7 @@ class RowReader:
         )
         return [value for (value,) in rows]
 
-    def _is_diverse(self, relation: Relation, name: str) -> bool:
+    def _is_diverse(self, relation: CatalogRelation, name: str) -> bool:
         """Whether most rows of a sample have a value of their own."""
         rows = self.rows(
             relation,
@@ -88,7 +88,7 @@ class RowReader:
         )
         return rows == [(True,)]
 
-    def is_unique(self, relation: Relation, column: str) -> bool:
+    def is_unique(self, relation: CatalogRelation, column: str) -> bool:
         """Whether a column holds a different value in each row; no where the rows are too many to look at."""
         if (relation.num_rows or 0) > KEY_ROWS:
             return False
@@ -101,7 +101,7 @@ class RowReader:
         )
         return rows == [(True,)]
 
-    def rows(self, relation: Relation, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, relation: CatalogRelation, sql: str) -> list[tuple[Any, ...]]:
         """What a query of this relation alone gives; nothing where it may not be read, or cannot."""
         left = self._until - time.monotonic()
         is_open = not relation.is_view or (not self._in_transaction and relation.place not in self._asking)
@@ -120,7 +120,7 @@ class RowReader:
             return []
 
 
-def _sample(relation: Relation) -> str:
+def _sample(relation: CatalogRelation) -> str:
     """Some rows, spread over a big table; a row's number is cheap to choose by."""
     num_rows = relation.num_rows or 0
     if (

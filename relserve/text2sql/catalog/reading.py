@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Sequence
 import duckdb
 
 from relserve.errors import UsageError
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
-from relserve.text2sql.catalog.choice import Choice
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
+from relserve.text2sql.catalog.choice import RelationChoice
 from relserve.text2sql.catalog.examples import RowReader
 from relserve.text2sql.catalog.references import inferred_references
 from relserve.text2sql.catalog.relations import (
     ASKS,
+    CatalogRelation,
     ColumnFacts,
     Place,
-    Relation,
     asking_views,
     binds,
     relations_of,
@@ -27,11 +27,12 @@ logger = logging.getLogger(__name__)
 NUM_VALUES = 20
 SECONDS = 5.0
 _KINDS = {
-    Kind.TEXT: "VARCHAR ENUM",
-    Kind.INT: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM",
-    Kind.NUM: "DECIMAL FLOAT DOUBLE",
-    Kind.DATE: "DATE TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-    Kind.BOOL: "BOOLEAN",
+    ColumnKind.TEXT: "VARCHAR ENUM",
+    ColumnKind.INT: "TINYINT SMALLINT INTEGER BIGINT HUGEINT BIGNUM"
+    " UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
+    ColumnKind.NUM: "DECIMAL FLOAT DOUBLE",
+    ColumnKind.DATE: "DATE TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+    ColumnKind.BOOL: "BOOLEAN",
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
@@ -59,7 +60,7 @@ def read_schema(
         UsageError: there is no such table or schema, with the nearest names, or none at all.
     """
     relations = relations_of(con)
-    choice = Choice(con, relations)
+    choice = RelationChoice(con, relations)
     asking = asking_views(relations, con)
     chosen = _usable(con, choice.chosen(tables, schema), asking, asked=tables is not None)
     reader = RowReader(con, asking, seconds if num_values else 0.0)
@@ -79,16 +80,16 @@ def read_schema(
     )
 
 
-def kind_of(sql_type: str) -> Kind:
+def kind_of(sql_type: str) -> ColumnKind:
     """What comparisons a type of DuckDB allows: 'DECIMAL(4,2)' is a number."""
     if sql_type.endswith("]"):  # a list
-        return Kind.OTHER
-    return _KIND_OF.get(sql_type.removesuffix(" WITH TIME ZONE").partition("(")[0], Kind.OTHER)
+        return ColumnKind.OTHER
+    return _KIND_OF.get(sql_type.removesuffix(" WITH TIME ZONE").partition("(")[0], ColumnKind.OTHER)
 
 
 def _usable(
-    con: duckdb.DuckDBPyConnection, chosen: Sequence[Relation], asking: Collection[Place], asked: bool
-) -> list[Relation]:
+    con: duckdb.DuckDBPyConnection, chosen: Sequence[CatalogRelation], asking: Collection[Place], asked: bool
+) -> list[CatalogRelation]:
     """Those of the chosen relations that can be read without asking a model.
 
     The others are views over llm functions, and views of things that are gone.
@@ -105,7 +106,9 @@ def _usable(
     return usable
 
 
-def _unusable(con: duckdb.DuckDBPyConnection, relation: Relation, asking: Collection[Place]) -> str | None:
+def _unusable(
+    con: duckdb.DuckDBPyConnection, relation: CatalogRelation, asking: Collection[Place]
+) -> str | None:
     """Why a relation cannot be asked about; None where it can."""
     if relation.place in asking:
         return ASKS
@@ -116,14 +119,14 @@ def _unusable(con: duckdb.DuckDBPyConnection, relation: Relation, asking: Collec
 
 def _columns(
     at: int,
-    relation: Relation,
-    chosen: Sequence[Relation],
+    relation: CatalogRelation,
+    chosen: Sequence[CatalogRelation],
     inferred: dict[tuple[int, str], Reference],
     reader: RowReader,
     num_values: int,
 ) -> tuple[Column, ...]:
     def values(facts: ColumnFacts) -> tuple[str, ...]:
-        is_text = num_values > 0 and kind_of(facts.sql_type) is Kind.TEXT
+        is_text = num_values > 0 and kind_of(facts.sql_type) is ColumnKind.TEXT
         return reader.examples(relation, facts.name, num_values) if is_text else ()
 
     return tuple(
@@ -139,7 +142,7 @@ def _columns(
     )
 
 
-def _declared(relation: Relation, column: str, chosen: Sequence[Relation]) -> Reference | None:
+def _declared(relation: CatalogRelation, column: str, chosen: Sequence[CatalogRelation]) -> Reference | None:
     """A declared reference to a table that was chosen too; in DuckDB both are in one schema."""
     table, key = relation.foreign.get(column, (None, ""))
     places = {each.place for each in chosen}

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Reference
 from relserve.linking.words import identifier_words, stem
-from relserve.text2sql.catalog.relations import ColumnFacts, Relation
+from relserve.text2sql.catalog.relations import CatalogRelation, ColumnFacts
 
-IsUnique = Callable[[Relation, str], bool]
+IsUnique = Callable[[CatalogRelation, str], bool]
 _KEY_WORDS = frozenset({"id", "key", "code", "no", "nr", "number"})
 
 
 def inferred_references(
-    relations: Sequence[Relation], is_unique: IsUnique
+    relations: Sequence[CatalogRelation], is_unique: IsUnique
 ) -> dict[tuple[int, str], Reference]:
     """References by name: `brewery_id`, or `brewery`, to the key of a table brewery or breweries.
 
@@ -44,7 +44,7 @@ def inferred_references(
     return found
 
 
-def _keys(column: ColumnFacts, other: Relation) -> list[ColumnFacts]:
+def _keys(column: ColumnFacts, other: CatalogRelation) -> list[ColumnFacts]:
     """The columns of another relation that this one's name may mean."""
     words = _stems(column.name)
     entity = words[:-1] if len(words) > 1 and words[-1] in _KEY_WORDS else words
@@ -54,7 +54,7 @@ def _keys(column: ColumnFacts, other: Relation) -> list[ColumnFacts]:
     return [each for each in same_type if _is_key(each, column, other)]
 
 
-def _is_key(key: ColumnFacts, column: ColumnFacts, other: Relation) -> bool:
+def _is_key(key: ColumnFacts, column: ColumnFacts, other: CatalogRelation) -> bool:
     """Whether the key's name can be meant: the declared key, the same name, `id`, or `brewery_id`."""
     if other.key:
         return other.key == (key.name,)

@@ -54,7 +54,7 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True)
-class Relation:
+class CatalogRelation:
     """A table or view as DuckDB's catalog tells it.
 
     Attributes:
@@ -92,18 +92,20 @@ class Relation:
         return self.sql is not None
 
 
-def relations_of(con: duckdb.DuckDBPyConnection) -> list[Relation]:
+def relations_of(con: duckdb.DuckDBPyConnection) -> list[CatalogRelation]:
     """Every table and view that the connection reaches, but DuckDB's own ones."""
     columns, constraints = _columns(con), _constraints(con)
     found = []
     for database, schema, name, is_view, comment, num_rows, sql in con.execute(_TABLES).fetchall():
         place = (database, schema, name)
-        relation = Relation(database, schema, name, comment, num_rows, (sql or "") if is_view else None)
+        relation = CatalogRelation(
+            database, schema, name, comment, num_rows, (sql or "") if is_view else None
+        )
         found.append(_constrained(replace(relation, columns=columns[place]), constraints[place]))
     return found
 
 
-def binds(con: duckdb.DuckDBPyConnection, relation: Relation) -> bool:
+def binds(con: duckdb.DuckDBPyConnection, relation: CatalogRelation) -> bool:
     """Whether a view's text still means something; a table or file that it reads may be gone."""
     try:
         con.execute(f"DESCRIBE {relation.full_name}").fetchall()
@@ -127,7 +129,7 @@ def names_in(text: str) -> list[str]:
     return [inner.replace('""', '"') or bare.strip() for inner, bare in _NAME.findall(text)]
 
 
-def asking_views(relations: Iterable[Relation], con: duckdb.DuckDBPyConnection) -> set[Place]:
+def asking_views(relations: Iterable[CatalogRelation], con: duckdb.DuckDBPyConnection) -> set[Place]:
     """The views whose reading may ask a model, directly or behind other views and macros."""
     macros = con.execute(
         "SELECT function_name, macro_definition FROM system.main.duckdb_functions() "
@@ -156,7 +158,7 @@ def _constraints(con: duckdb.DuckDBPyConnection) -> defaultdict[Place, list[Sequ
     return constraints
 
 
-def _constrained(relation: Relation, constraints: Iterable[Sequence[Any]]) -> Relation:
+def _constrained(relation: CatalogRelation, constraints: Iterable[Sequence[Any]]) -> CatalogRelation:
     key: tuple[str, ...] = ()
     unique: set[str] = set()
     foreign: dict[str, tuple[str, str]] = {}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from relserve.linking.schema import Kind, Schema
+from relserve.linking.schema import ColumnKind, Schema
 from relserve.text2sql.catalog.choice import located
 from relserve.text2sql.catalog.examples import RowReader
 from relserve.text2sql.catalog.relations import asking_views, relations_of
@@ -49,7 +49,7 @@ def distinct_texts(
         (table, relation, column)
         for table, relation in located(con, relations, schema)
         for column in table.columns
-        if column.kind is Kind.TEXT
+        if column.kind is ColumnKind.TEXT
     ]
     for at, (table, relation, column) in enumerate(columns):
         share = min(most // (len(columns) - at), MOST_OF_COLUMN)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from relserve.linking.schema import Kind, Schema, Table, quoted
+from relserve.linking.schema import ColumnKind, Schema, Table, quoted
 from relserve.text2sql.catalog.choice import located
 from relserve.text2sql.catalog.examples import RowReader
 from relserve.text2sql.catalog.relations import asking_views, relations_of
@@ -73,7 +73,7 @@ def _is_file(path: str | None) -> bool:
 
 
 def _hash_of(table: Table, name: str) -> str:
-    texts = [quoted(each.name) for each in table.columns if each.kind is Kind.TEXT] or ["NULL"]
+    texts = [quoted(each.name) for each in table.columns if each.kind is ColumnKind.TEXT] or ["NULL"]
     listed = ", ".join(texts)
     # a sum: equal rows would cancel each other in bit_xor
     hashed = f"system.main.sum(system.main.hash({listed})::HUGEINT)"

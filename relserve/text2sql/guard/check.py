@@ -16,7 +16,7 @@ from duckdb import StatementType
 from relserve.errors import UnsafeSqlError
 from relserve.linking.schema import Schema
 from relserve.text2sql.guard.brackets import TooDeepError, UnmatchedError, check_brackets
-from relserve.text2sql.guard.functions import Functions, read_functions
+from relserve.text2sql.guard.functions import DatabaseFunctions, read_functions
 from relserve.text2sql.guard.tables import read_tables
 from relserve.text2sql.guard.walk import TableRead, Walk
 
@@ -49,7 +49,7 @@ def tables_read(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None
 
 
 def checked(
-    con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: Functions
+    con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: DatabaseFunctions
 ) -> duckdb.Statement:
     """The one SELECT of a text, looked at with the database's functions known; as `check_select`."""
     statement = _only_statement(con, sql)
@@ -57,7 +57,9 @@ def checked(
     return statement
 
 
-def _walked(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: Functions) -> Walk:
+def _walked(
+    con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: DatabaseFunctions
+) -> Walk:
     walk = Walk(read_tables(con, allowed), functions, lambda text: _tree(con, text))
     walk.check(_tree(con, sql))
     return walk

@@ -14,8 +14,8 @@ import pyarrow as pa
 from relserve.errors import UsageError
 from relserve.linking.schema import Schema
 from relserve.text2sql.guard.check import checked
-from relserve.text2sql.guard.functions import Functions, read_functions
-from relserve.text2sql.guard.limits import DEFAULT, Limits, limit_error
+from relserve.text2sql.guard.functions import DatabaseFunctions, read_functions
+from relserve.text2sql.guard.limits import DEFAULT, StatementLimits, limit_error
 from relserve.text2sql.guard.watchdog import Watchdog
 
 _TRANSACTION = "SELECT system.main.txid_current()"
@@ -36,7 +36,7 @@ class GuardedConnection:
     def __init__(
         self,
         con: duckdb.DuckDBPyConnection,
-        limits: Limits = DEFAULT,
+        limits: StatementLimits = DEFAULT,
         allowed: Schema | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
@@ -125,5 +125,5 @@ class GuardedConnection:
         return bool(first == second)
 
     @cached_property
-    def _functions(self) -> Functions:
+    def _functions(self) -> DatabaseFunctions:
         return read_functions(self._con)

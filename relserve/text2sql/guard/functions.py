@@ -54,7 +54,7 @@ class BuiltIn(NamedTuple):
     collations: frozenset[str]
 
 
-class Functions(NamedTuple):
+class DatabaseFunctions(NamedTuple):
     """A database's functions, as they differ from a bare DuckDB's.
 
     Attributes:
@@ -88,12 +88,12 @@ class Functions(NamedTuple):
         raise _refusal(name, _unknown(is_table))
 
 
-def read_functions(con: duckdb.DuckDBPyConnection) -> Functions:
+def read_functions(con: duckdb.DuckDBPyConnection) -> DatabaseFunctions:
     """Compare a database's functions with a bare DuckDB's."""
     known = built_in().overloads
     overloads, macros = _overloads_and_macros(con.execute(_FUNCTIONS).fetchall(), internal=False)
     changed = frozenset(name for name, count in known.items() if overloads.get(name, 0) != count)
-    return Functions(changed, macros)
+    return DatabaseFunctions(changed, macros)
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from relserve.errors import LimitError, OptionError
 
 
-class Limits(NamedTuple):
+class StatementLimits(NamedTuple):
     """What one statement may take; infinity: as much as it likes.
 
     Attributes:
@@ -32,12 +32,12 @@ class Limits(NamedTuple):
     disk_mb: float = 1024
 
 
-DEFAULT = Limits()
-NONE = Limits(*[math.inf] * len(Limits._fields))
+DEFAULT = StatementLimits()
+NONE = StatementLimits(*[math.inf] * len(StatementLimits._fields))
 WITHOUT = "none"  # the option's word for no limits
 
 
-def limit_error(name: str, limits: Limits) -> LimitError:
+def limit_error(name: str, limits: StatementLimits) -> LimitError:
     """The error of a statement that was ended at a limit."""
     value = getattr(limits, name)
     told = {
@@ -50,17 +50,17 @@ def limit_error(name: str, limits: Limits) -> LimitError:
     return LimitError(f"generated SQL was ended: {told}; {allows}", name)
 
 
-def read_limits(name: str, value: Any) -> Limits:
+def read_limits(name: str, value: Any) -> StatementLimits:
     """The limits of an option: names with numbers, where None is no limit, or "none".
 
     Raises:
         OptionError: it is something else; says what there is.
     """
-    if isinstance(value, Limits):
+    if isinstance(value, StatementLimits):
         return value
     if value == WITHOUT:
         return NONE
-    if not isinstance(value, Mapping) or not value.keys() <= set(Limits._fields):
+    if not isinstance(value, Mapping) or not value.keys() <= set(StatementLimits._fields):
         raise OptionError(f"{name} is {WITHOUT!r} or like {DEFAULT._asdict()}, not {value!r}")
     return DEFAULT._replace(**{key: _number(name, key, each) for key, each in value.items()})
 
@@ -79,7 +79,7 @@ _TOO_MANY = re.compile(r"generated SQL was ended: its answer has more than .{1,3
 _ALIAS = re.compile(r"(?i)\bas\s+text2sql\b(?!\s*\()")
 
 
-def limited(sql: str, limits: Limits) -> str:
+def limited(sql: str, limits: StatementLimits) -> str:
     """A SELECT that takes its limits along; the same where there are none."""
     if limits == NONE:
         return sql
@@ -92,10 +92,10 @@ def limited(sql: str, limits: Limits) -> str:
     return f"SELECT * FROM ({sql}) QUALIFY {holds}"
 
 
-def limits_in(text: str) -> Limits | None:
+def limits_in(text: str) -> StatementLimits | None:
     """The narrowest of the limits that SQL in a text has taken along; None: there is no such SQL."""
-    found = [Limits(*map(_read, mark)) for mark in _MARK.findall(text)]
-    return Limits(*map(min, zip(*found, strict=True))) if found else None
+    found = [StatementLimits(*map(_read, mark)) for mark in _MARK.findall(text)]
+    return StatementLimits(*map(min, zip(*found, strict=True))) if found else None
 
 
 def _read(number: str) -> float:

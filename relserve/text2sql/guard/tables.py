@@ -24,7 +24,7 @@ _MAX_SHOWN = 20
 Path = tuple[str, ...]  # a table's name, after those of its database and schema where they are given
 
 
-class Entry(NamedTuple):
+class CatalogTable(NamedTuple):
     """A table or view of the catalog, its names folded."""
 
     database: str
@@ -42,16 +42,16 @@ class Tables(NamedTuple):
         shown: their names, as they are written in SQL.
     """
 
-    known: frozenset[Entry]
+    known: frozenset[CatalogTable]
     current: tuple[str, str]
-    allowed: frozenset[Entry]
+    allowed: frozenset[CatalogTable]
     shown: tuple[str, ...]
 
-    def meant(self, path: Sequence[str]) -> frozenset[Entry]:
+    def meant(self, path: Sequence[str]) -> frozenset[CatalogTable]:
         """The tables that a name can mean: one, but for names that only schemas out of the path have."""
         return _meant(self.known, self.current, path)
 
-    def check(self, path: Sequence[str]) -> frozenset[Entry]:
+    def check(self, path: Sequence[str]) -> frozenset[CatalogTable]:
         """What a name means; refuse one that means, or could mean, another table than an allowed one.
 
         Args:
@@ -78,10 +78,10 @@ def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Table
             model are never among them. What is not in the catalog is no
             table, whatever files and Python variables there are of its name.
     """
-    known = frozenset(Entry(*map(folded, row)) for row in con.execute(_TABLES).fetchall())
+    known = frozenset(CatalogTable(*map(folded, row)) for row in con.execute(_TABLES).fetchall())
     database, schema = con.execute(_CURRENT).fetchall()[0]
     current = (folded(database), folded(schema))
-    asking = frozenset(Entry(*map(folded, place)) for place in asking_views(relations_of(con), con))
+    asking = frozenset(CatalogTable(*map(folded, place)) for place in asking_views(relations_of(con), con))
     if allowed is None:
         readable = known - asking
         return Tables(known, current, readable, tuple(sorted(quoted(entry.name) for entry in readable)))
@@ -90,7 +90,9 @@ def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Table
     return Tables(known, current, readable, tuple(table.sql_name for table in allowed.tables))
 
 
-def _meant(known: Iterable[Entry], current: tuple[str, str], path: Sequence[str]) -> frozenset[Entry]:
+def _meant(
+    known: Iterable[CatalogTable], current: tuple[str, str], path: Sequence[str]
+) -> frozenset[CatalogTable]:
     """What a name can mean: a temporary table before the current schema's, and these before all others."""
     *before, name = map(folded, path)
     found = {entry for entry in known if entry.name == name and _fits(entry, before)}
@@ -101,7 +103,7 @@ def _meant(known: Iterable[Entry], current: tuple[str, str], path: Sequence[str]
     return frozenset(found)
 
 
-def _fits(entry: Entry, before: Sequence[str]) -> bool:
+def _fits(entry: CatalogTable, before: Sequence[str]) -> bool:
     """Whether the names before a table's can be this one's; a single one is a schema's or a database's."""
     if len(before) == 1:
         return before[0] in (entry.schema, entry.database)

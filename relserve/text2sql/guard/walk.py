@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from relserve.errors import UnsafeSqlError
 from relserve.text2sql.guard import nodes, sizes
-from relserve.text2sql.guard.functions import Functions, Macro, built_in
+from relserve.text2sql.guard.functions import DatabaseFunctions, Macro, built_in
 from relserve.text2sql.guard.names import folded
 from relserve.text2sql.guard.refused import CALLS_BY_NAME
-from relserve.text2sql.guard.tables import Entry, Path, Tables
+from relserve.text2sql.guard.tables import CatalogTable, Path, Tables
 
 Node = Mapping[str, Any]
 Scope = frozenset[str]  # names of the WITH queries that can be seen
@@ -27,7 +27,7 @@ class TableRead(NamedTuple):
 
     path: Path
     start: int | None
-    meant: frozenset[Entry]
+    meant: frozenset[CatalogTable]
 
 
 MOST_PARTS = 5_000
@@ -47,7 +47,7 @@ class Walk:
         reads: the names of tables that were met, in the text and in its macros.
     """
 
-    def __init__(self, tables: Tables, functions: Functions, parse: Callable[[str], Node]) -> None:
+    def __init__(self, tables: Tables, functions: DatabaseFunctions, parse: Callable[[str], Node]) -> None:
         self._tables, self._functions, self._parse = tables, functions, parse
         self._num_parts, self._growth = 0, 1
         self._macros: set[Macro] = set()

@@ -22,7 +22,7 @@ import duckdb
 
 from relserve.errors import Cancelled, LimitError
 from relserve.machine.memory_limit import limited_memory
-from relserve.text2sql.guard.limits import Limits, limit_error, too_many_rows
+from relserve.text2sql.guard.limits import StatementLimits, limit_error, too_many_rows
 
 POLL_S = 0.01
 _NAME = "relserve-sql-watchdog"
@@ -55,7 +55,7 @@ class Watchdog:
     def __init__(
         self,
         con: duckdb.DuckDBPyConnection,
-        limits: Limits,
+        limits: StatementLimits,
         cancel: threading.Event | None = None,
         interrupt: Callable[[], None] | None = None,
     ) -> None:

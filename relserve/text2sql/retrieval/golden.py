@@ -10,14 +10,14 @@ import duckdb
 
 from relserve.errors import UsageError
 from relserve.linking.schema import quoted
-from relserve.text2sql.catalog.choice import Choice
+from relserve.text2sql.catalog.choice import RelationChoice
 from relserve.text2sql.catalog.relations import relations_of
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 from relserve.text2sql.guard.watchdog import Watchdog
 
 MOST_EXAMPLES = 10_000  # of a table that are looked at
 LONGEST = 4_000  # characters of a question, or of its SQL; longer ones are left out
-LIMITS = Limits(seconds=5.0)
+LIMITS = StatementLimits(seconds=5.0)
 _SQL_NAMES = ("sql", "query")
 
 
@@ -35,7 +35,7 @@ class GoldenExamples:
     def __init__(self, con: duckdb.DuckDBPyConnection, table: str) -> None:
         needed = f"examples := {table!r} must name a table with the columns question and sql (or query)"
         try:
-            relation = Choice(con, relations_of(con)).chosen([table], None)[0]
+            relation = RelationChoice(con, relations_of(con)).chosen([table], None)[0]
         except UsageError as error:
             raise UsageError(f"{needed}: {error}") from error
         by_name = {each.name.lower(): each.name for each in relation.columns}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from relserve.call.answer_types import Answer
 from relserve.errors import FailureKind
-from relserve.text2sql.cases.case import Candidate, Case
-from relserve.text2sql.cases.tools import Ask, Tools
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
+from relserve.text2sql.cases.tools import StagePrompt, Tools
 from relserve.text2sql.prompts.replies import has_whole_sql, says_none, sql_in
 from relserve.text2sql.prompts.texts import METHODS, method_text, template_of
 from relserve.text2sql.stages.constraint import constraint
@@ -17,7 +17,7 @@ from relserve.text2sql.stages.shown import question_values
 MAX_TOKENS = 1024
 
 
-def candidates(cases: Sequence[Case], tools: Tools) -> None:
+def candidates(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Write SQL by as many methods as the options say, all in one relQuery.
 
     The prompts of a question differ at their ends only, those of a schema after it, so that the engine's
@@ -29,7 +29,7 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
     methods = METHODS[: tools.num_candidates]
     asked = [(case, method) for case in cases for method in methods]
     asks = [
-        Ask(
+        StagePrompt(
             case,
             question_values(case, tools) | {"method": method_text(method)},
             constraint(case, tools, method),
@@ -41,7 +41,7 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
     for (case, method), answer in zip(asked, answers, strict=True):
         reply = answer.value or ""
         if sql := sql_in(reply):
-            case.candidates.append(Candidate(sql, method))
+            case.candidates.append(SqlCandidate(sql, method))
         elif says_none(reply):
             num_none[id(case)] += 1
         else:

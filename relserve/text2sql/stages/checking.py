@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from relserve.text2sql.cases.case import Candidate, Case, Problem, ProblemKind
+from relserve.text2sql.cases.case import Problem, ProblemKind, QuestionCase, SqlCandidate
 from relserve.text2sql.cases.failures import is_of_all, told
 from relserve.text2sql.cases.results import ResultSet
 from relserve.text2sql.cases.tools import Tools
 
 
-def validation(cases: Sequence[Case], tools: Tools) -> None:
+def validation(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Have DuckDB bind every candidate, which runs nothing; equal ones once."""
     known: dict[str, Problem | None] = {}
 
-    def bind_all(case: Case) -> None:
+    def bind_all(case: QuestionCase) -> None:
         for candidate in case.candidates:
             bind(candidate, tools, known)
         num_bound = sum(candidate.is_bound for candidate in case.candidates)
@@ -23,12 +23,12 @@ def validation(cases: Sequence[Case], tools: Tools) -> None:
     tools.each("validation", cases, bind_all)
 
 
-def execution(cases: Sequence[Case], tools: Tools) -> None:
+def execution(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Run the candidates that bind, within the database's limits; equal ones once."""
     if not tools.options.work.runs or tools.points:
         return
 
-    def run_case(case: Case) -> None:
+    def run_case(case: QuestionCase) -> None:
         run_all(case.candidates, tools)
         num_run = sum(candidate.result is not None for candidate in case.candidates)
         case.note(f"{num_run} of {len(case.candidates)} candidates run")
@@ -36,7 +36,7 @@ def execution(cases: Sequence[Case], tools: Tools) -> None:
     tools.each("execution", cases, run_case)
 
 
-def bind(candidate: Candidate, tools: Tools, known: dict[str, Problem | None]) -> None:
+def bind(candidate: SqlCandidate, tools: Tools, known: dict[str, Problem | None]) -> None:
     """Bind a candidate that was not; what DuckDB finds wrong becomes its problem.
 
     Args:
@@ -60,7 +60,7 @@ def _bind(sql: str, tools: Tools) -> Problem | None:
     return None
 
 
-def run_all(candidates: Iterable[Candidate], tools: Tools) -> None:
+def run_all(candidates: Iterable[SqlCandidate], tools: Tools) -> None:
     """Run candidates of one question that bind and were not run; see `run`."""
     outcomes: dict[str, ResultSet | Problem] = {}
     for candidate in candidates:
@@ -80,7 +80,7 @@ def _run(sql: str, tools: Tools) -> ResultSet | Problem:
         return Problem(ProblemKind.FAILED, told(error))
 
 
-def _take(candidate: Candidate, outcome: ResultSet | Problem) -> None:
+def _take(candidate: SqlCandidate, outcome: ResultSet | Problem) -> None:
     if isinstance(outcome, Problem):
         candidate.problem = outcome
         return

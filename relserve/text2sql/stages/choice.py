@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.stages.groups import groups_of
 from relserve.text2sql.stages.pointing import refuse
 
 
-def choice(cases: Sequence[Case], tools: Tools) -> None:
+def choice(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Choose the candidate that passes most tests; then that with which most candidates agree.
 
     Without tests every candidate passes none, and the vote decides alone. Among equals a result with rows
     comes first, then the earlier candidate. A model that answers with handles must agree with itself.
     """
 
-    def choose(case: Case) -> None:
+    def choose(case: QuestionCase) -> None:
         groups = groups_of(case)
         for group in groups:
             for candidate in group:
@@ -34,6 +34,6 @@ def choice(cases: Sequence[Case], tools: Tools) -> None:
     tools.each("choice", cases, choose)
 
 
-def _worth(group: Sequence[Candidate]) -> tuple[int, int, bool]:
+def _worth(group: Sequence[SqlCandidate]) -> tuple[int, int, bool]:
     result = group[0].result
     return group[0].num_passed, len(group), result is None or not result.is_void

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from relserve.call.answer_types import Grammar
 from relserve.linking.schema import Schema
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.grammar.select import select_grammar
 
@@ -17,7 +17,7 @@ line ::= [^`\n]* "\n"
 """
 
 
-def constraint(case: Case, tools: Tools, method: str | None = None) -> Grammar | None:
+def constraint(case: QuestionCase, tools: Tools, method: str | None = None) -> Grammar | None:
     """What a reply with SQL must match; None where the model is not held to names that exist.
 
     Args:

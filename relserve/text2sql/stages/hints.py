@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from relserve.linking.schema import Schema
-from relserve.text2sql.cases.case import Candidate, ProblemKind
+from relserve.text2sql.cases.case import ProblemKind, SqlCandidate
 from relserve.text2sql.cases.database import Database
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.texts import NOTHING
@@ -17,7 +17,7 @@ from relserve.text2sql.prompts.texts import NOTHING
 MOST_MESSAGE, MOST_LITERALS, SIMILAR, NEAREST = 600, 6, 5, 5
 
 
-def problem_text(candidate: Candidate, schema: Schema, database: Database) -> str:
+def problem_text(candidate: SqlCandidate, schema: Schema, database: Database) -> str:
     """What is wrong with a candidate, and what may help to mend it."""
     problem = candidate.problem
     assert problem is not None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from relserve.linking.words import tokens
-from relserve.text2sql.cases.case import Case
-from relserve.text2sql.cases.tools import Ask, Tools
+from relserve.text2sql.cases.case import QuestionCase
+from relserve.text2sql.cases.tools import StagePrompt, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import json_in
 from relserve.text2sql.prompts.schema_text import schema_text
@@ -18,14 +18,14 @@ MAX_TOKENS = 256
 _QUOTES = "\"'“”‘’"
 
 
-def keywords(cases: Sequence[Case], tools: Tools) -> None:
+def keywords(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Find quoted texts and names by code; a thorough run asks the model as well."""
     tools.each("keywords", cases, _find)
     cases = [case for case in cases if case.failure is None]
     if not tools.options.work.asks_keywords or tools.points:
         return
     asks = [
-        Ask(case, dict(
+        StagePrompt(case, dict(
             schema=schema_text(case.schema), question=as_data(case.question, MOST_TEXT),
             evidence=note_text(case),
         ))
@@ -42,7 +42,7 @@ def keywords(cases: Sequence[Case], tools: Tools) -> None:
         case.keywords = tuple(dict.fromkeys((*case.keywords, *named)))[:MOST_KEYWORDS]
 
 
-def _find(case: Case) -> None:
+def _find(case: QuestionCase) -> None:
     case.keywords = tuple(dict.fromkeys(_seen_in(f"{case.question} {case.evidence or ''}")))
 
 

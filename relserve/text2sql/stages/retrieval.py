@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from relserve.linking.values import ValueHit
 from relserve.linking.words import folded
-from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.database import Values
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.prompts.quoting import is_speakable
@@ -16,7 +16,7 @@ SIMILAR, LEAST_LIKENESS = 3, 0.4  # values for a keyword
 MOST_VALUES, EXAMPLES = 20, 3
 
 
-def retrieval(cases: Sequence[Case], tools: Tools) -> None:
+def retrieval(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Look up words and keywords of each question; asks no model.
 
     A model that answers with handles gets its values by itself, see `relserve.linking`.
@@ -25,7 +25,7 @@ def retrieval(cases: Sequence[Case], tools: Tools) -> None:
         return
     index = tools.database.values()
 
-    def look_up(case: Case) -> None:
+    def look_up(case: QuestionCase) -> None:
         hits = [*_exact(f"{case.question} {case.evidence or ''}", index), *_like(case.keywords, index)]
         seen = [hit for hit in dict.fromkeys(hits) if is_speakable(hit.table) and is_speakable(hit.column)]
         case.values = tuple(seen[:MOST_VALUES])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relserve.call.answer_types import Answer
-from relserve.text2sql.cases.case import Candidate, Case, ProblemKind
+from relserve.text2sql.cases.case import ProblemKind, QuestionCase, SqlCandidate
 from relserve.text2sql.cases.failures import alone
-from relserve.text2sql.cases.tools import Ask, Tools
+from relserve.text2sql.cases.tools import StagePrompt, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import has_whole_sql, sql_in
 from relserve.text2sql.prompts.texts import NOTHING, template_of
@@ -21,7 +21,7 @@ MAX_TOKENS = 1024
 FORMER = 3  # queries before that are shown
 
 
-def revision(cases: Sequence[Case], tools: Tools) -> None:
+def revision(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Tell the model what is wrong with each failing candidate, all of a round in one relQuery."""
     if tools.points:
         return
@@ -39,19 +39,19 @@ def revision(cases: Sequence[Case], tools: Tools) -> None:
     tools.each(STAGE, cases, _end)
 
 
-def _round(todo: Sequence[tuple[Case, Candidate]], tools: Tools) -> set[int]:
+def _round(todo: Sequence[tuple[QuestionCase, SqlCandidate]], tools: Tools) -> set[int]:
     """Ask for all of them once; gives those (by id) for which it is not worth asking again."""
-    asks: list[Ask] = []
-    asked: list[tuple[Case, Candidate]] = []
+    asks: list[StagePrompt] = []
+    asked: list[tuple[QuestionCase, SqlCandidate]] = []
     for case, candidate in todo:
         with alone(case, STAGE):
-            asks.append(Ask(case, _values(case, candidate, tools), constraint(case, tools)))
+            asks.append(StagePrompt(case, _values(case, candidate, tools), constraint(case, tools)))
             asked.append((case, candidate))
     answers = tools.ask(STAGE, template_of(STAGE), asks, MAX_TOKENS, has_whole_sql)
     stuck: set[int] = set()
     for (case, candidate), answer in zip(asked, answers, strict=True):
 
-        def take(case: Case, candidate: Candidate = candidate, answer: Answer = answer) -> None:
+        def take(case: QuestionCase, candidate: SqlCandidate = candidate, answer: Answer = answer) -> None:
             if not _revise(candidate, answer):
                 stuck.add(id(candidate))
             _check(candidate, tools)
@@ -60,7 +60,7 @@ def _round(todo: Sequence[tuple[Case, Candidate]], tools: Tools) -> set[int]:
     return stuck
 
 
-def _end(case: Case) -> None:
+def _end(case: QuestionCase) -> None:
     """Say what became of a question's candidates; one without any that is sound fails."""
     num_revised = sum(len(candidate.former) for candidate in case.candidates)
     sound = [candidate for candidate in case.candidates if candidate.problem is None]
@@ -71,7 +71,7 @@ def _end(case: Case) -> None:
         case.fail("revision", f"no candidate can be used; the last problem: {best.problem.message}")
 
 
-def _revise(candidate: Candidate, answer: Answer) -> bool:
+def _revise(candidate: SqlCandidate, answer: Answer) -> bool:
     """Take a reply; whether it is worth asking again if there is still a problem."""
     problem, sql = candidate.problem, sql_in(answer.value or "")
     assert problem is not None
@@ -88,7 +88,7 @@ def _revise(candidate: Candidate, answer: Answer) -> bool:
     return True
 
 
-def _check(candidate: Candidate, tools: Tools) -> None:
+def _check(candidate: SqlCandidate, tools: Tools) -> None:
     """Bind and run a candidate; a query that was to mend an empty result and is worse is given up for it."""
     if candidate.problem is not None:
         return
@@ -102,7 +102,7 @@ def _check(candidate: Candidate, tools: Tools) -> None:
         run_all([candidate], tools)
 
 
-def _values(case: Case, candidate: Candidate, tools: Tools) -> dict[str, str]:
+def _values(case: QuestionCase, candidate: SqlCandidate, tools: Tools) -> dict[str, str]:
     former = [
         f"query: {as_data(sql, MOST_TEXT)}\nproblem: {as_data(problem.message, MOST_MESSAGE)}"
         for sql, problem in candidate.former[-FORMER:]

@@ -7,8 +7,8 @@ from typing import Any
 
 from relserve.linking.handles import MAX_COLUMNS, MAX_TABLES
 from relserve.linking.schema import Schema
-from relserve.text2sql.cases.case import Case
-from relserve.text2sql.cases.tools import Ask, Tools
+from relserve.text2sql.cases.case import QuestionCase
+from relserve.text2sql.cases.tools import StagePrompt, Tools
 from relserve.text2sql.prompts.replies import json_in
 from relserve.text2sql.prompts.schema_text import schema_text
 from relserve.text2sql.prompts.texts import template_of
@@ -21,7 +21,7 @@ MAX_TOKENS = 512
 STAGE = "schema_selection"
 
 
-def schema_selection(cases: Sequence[Case], tools: Tools) -> None:
+def schema_selection(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Leave a small schema whole; of a large one code takes what a question marks, then the model chooses.
 
     Keys stay, and so do tables and columns that join those chosen.
@@ -42,7 +42,7 @@ def _is_small(schema: Schema, for_handles: bool) -> bool:
     return len(schema_text(schema)) <= SMALL_CHARS
 
 
-def _preselect(case: Case, tools: Tools) -> None:
+def _preselect(case: QuestionCase, tools: Tools) -> None:
     """Take the tables that the question marks, and those that join them."""
     text = " ".join((case.question, case.evidence or "", *case.keywords))
     scores = column_scores(case.schema, text, tools.database.values(), case.values)
@@ -63,9 +63,9 @@ def _by_score(scores: Mapping[int, float]) -> list[int]:
     return sorted(scores, key=lambda at: (-scores[at], at))
 
 
-def _ask(cases: Sequence[Case], tools: Tools) -> None:
+def _ask(cases: Sequence[QuestionCase], tools: Tools) -> None:
     """Have the model choose among what code left."""
-    asks = [Ask(case, question_values(case, tools)) for case in cases]
+    asks = [StagePrompt(case, question_values(case, tools)) for case in cases]
     for case, answer in zip(cases, tools.ask(STAGE, template_of(STAGE), asks, MAX_TOKENS), strict=True):
         found = json_in(answer.value or "", dict)
         if found == {}:
@@ -79,7 +79,7 @@ def _ask(cases: Sequence[Case], tools: Tools) -> None:
             case.note(f"the model chose {len(chosen.tables)} of {whole} tables")
 
 
-def _chosen(case: Case, found: Mapping[str, Any]) -> Schema | None:
+def _chosen(case: QuestionCase, found: Mapping[str, Any]) -> Schema | None:
     """The part of the schema that a reply names, with columns of values that the question means."""
     schema = case.schema
     wanted = {(hit.table.casefold(), hit.column.casefold()) for hit in case.values}

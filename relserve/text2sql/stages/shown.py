@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.prompts.quoting import as_data, name_text
 from relserve.text2sql.prompts.schema_text import schema_text
@@ -11,7 +11,7 @@ from relserve.text2sql.prompts.texts import NOTHING, naming_text
 MOST_TEXT = 4000  # characters of a question, a note or a query
 
 
-def question_values(case: Case, tools: Tools) -> dict[str, str]:
+def question_values(case: QuestionCase, tools: Tools) -> dict[str, str]:
     """What the placeholders of a question's prompts stand for, those of single stages apart."""
     naming = naming_text() if tools.constrains else ""
     return dict(
@@ -20,18 +20,18 @@ def question_values(case: Case, tools: Tools) -> dict[str, str]:
     )  # fmt: skip
 
 
-def note_text(case: Case) -> str:
+def note_text(case: QuestionCase) -> str:
     """The note on how to understand a question."""
     return NOTHING if case.evidence is None else as_data(case.evidence, MOST_TEXT)
 
 
-def values_text(case: Case) -> str:
+def values_text(case: QuestionCase) -> str:
     """The values of the database that are like words of the question, with their columns."""
     lines = [f"{name_text(hit.table)}.{name_text(hit.column)} = {as_data(hit.value)}" for hit in case.values]
     return "\n".join(lines) or NOTHING
 
 
-def examples_text(case: Case) -> str:
+def examples_text(case: QuestionCase) -> str:
     """The user's own examples that are like the question."""
     lines = [
         f"question: {as_data(question, MOST_TEXT)}\nsql: {as_data(sql, MOST_TEXT)}"
@@ -40,6 +40,6 @@ def examples_text(case: Case) -> str:
     return "\n".join(lines) or NOTHING
 
 
-def result_text(candidate: Candidate) -> str:
+def result_text(candidate: SqlCandidate) -> str:
     """The first rows of a candidate's result."""
     return NOTHING if candidate.result is None else candidate.result.shown or "(no rows)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from relserve.linking.lexicon import STOP
-from relserve.linking.schema import NUMBERS, Column, Kind, Schema, Table
+from relserve.linking.schema import NUMBERS, Column, ColumnKind, Schema, Table
 from relserve.linking.words import folded, identifier_words, plural, stem
 
 MOST = 3
@@ -31,11 +31,11 @@ def _about(schema: Schema, table: Table) -> Iterator[str]:
             yield f"What is the average {name} of {things}?"
             yield f"What is the highest {name} of {things}?"
             yield f"Show {things} with {name} above 10."
-        elif column.kind is Kind.TEXT:
+        elif column.kind is ColumnKind.TEXT:
             yield f"How many {things} are there for each {name}?"
             yield f"List the different {name} of {things}."
             yield from _with_values(things, name, column)
-        elif column.kind is Kind.DATE:
+        elif column.kind is ColumnKind.DATE:
             yield f"Show {things} with {name} after 2020."
 
 

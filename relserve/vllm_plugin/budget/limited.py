@@ -8,7 +8,7 @@ from typing import Any
 
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
 from relserve.policies.budget.state import EndedRequest
-from relserve.vllm_plugin.host import Request
+from relserve.vllm_plugin.host import HostRequest
 from relserve.vllm_plugin.ledger import RelRecord
 from relserve.vllm_plugin.settings import as_slo
 
@@ -24,7 +24,7 @@ class Limited:
         first_s: when it gave its first token; None before.
     """
 
-    request: Request
+    request: HostRequest
     rel: RelRecord
     arrival_s: float
     ttft_slo_s: float
@@ -38,7 +38,7 @@ class Limited:
         return EndedRequest(first_s - self.arrival_s, (now_s - first_s) / max(num_output - 1, 1), num_output)
 
 
-def limits_of(request: Request, defaults: tuple[float, float]) -> tuple[float, float]:
+def limits_of(request: HostRequest, defaults: tuple[float, float]) -> tuple[float, float]:
     """Limits on TTFT and TPOT in seconds, infinite for none.
 
     A request's own go before, where they make sense.

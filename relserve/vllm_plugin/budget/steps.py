@@ -94,7 +94,7 @@ class StepBudgets:
         peak = math.inf if model is None else model.peak_tokens_per_s
         return _finite(peak)
 
-    def arrive(self, request: Request) -> None:
+    def arrive(self, request: HostRequest) -> None:
         """A request that the ledger knows is about to be queued."""
         now_s = time.monotonic()
         if not self._scheduler.requests:
@@ -142,7 +142,7 @@ class StepBudgets:
         self.scheduled(output)
         return output
 
-    def late(self, waiting: Iterable[Request]) -> frozenset[str]:
+    def late(self, waiting: Iterable[HostRequest]) -> frozenset[str]:
         """Who of those that wait lets others go first in the next step: see `policies.budget.late`."""
         token_s, self._num_late = self.policy.token_s, 0
         if token_s is None or not self._num_ttft or self._is_stalled or host.has_priorities(self._scheduler):
@@ -180,8 +180,12 @@ class StepBudgets:
         )  # fmt: skip
 
     def cut(
-        self, shown: list[Request], num_hidden: int, waiting: Iterable[Request], decision: StepDecision
-    ) -> tuple[list[Request], StepDecision]:
+        self,
+        shown: list[HostRequest],
+        num_hidden: int,
+        waiting: Iterable[HostRequest],
+        decision: StepDecision,
+    ) -> tuple[list[HostRequest], StepDecision]:
         """The running rows and the decision within the step's budget: what decodes gets its token first."""
         budget = self._choose(shown, waiting)
         if budget is None:
@@ -220,7 +224,7 @@ class StepBudgets:
         self.policy.measured(work, seconds)
         self._since_s = time.monotonic()  # what learning takes now and then belongs to no step
 
-    def _choose(self, running: Sequence[Request], waiting: Iterable[Request]) -> Budget | None:
+    def _choose(self, running: Sequence[HostRequest], waiting: Iterable[HostRequest]) -> Budget | None:
         """The budget of a step that is to be scheduled now; None: as the engine has it."""
         self._is_bound = False
         if not self.is_active or self._is_stalled:
@@ -241,7 +245,7 @@ class StepBudgets:
         self._is_bound = True
         return budget
 
-    def _view(self, running: Sequence[Request], waiting: Iterable[Request]) -> BudgetView:
+    def _view(self, running: Sequence[HostRequest], waiting: Iterable[HostRequest]) -> BudgetView:
         scheduler = self._scheduler
         most_tokens, most_requests = scheduler.max_num_scheduled_tokens, host.admission_cap(scheduler)
         now_s = max(time.monotonic(), self._ends_s) if self._in_flight else time.monotonic()
@@ -252,7 +256,7 @@ class StepBudgets:
         decodes = [request for request in running if not request.is_prefill_chunk]
         return BudgetView(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
 
-    def _decodes(self, decodes: Sequence[Request], now_s: float) -> Decodes:
+    def _decodes(self, decodes: Sequence[HostRequest], now_s: float) -> Decodes:
         """A column at a time, as quickly as can be: it is done in each step for every row.
 
         A row without a first token has it computed just now.
@@ -272,7 +276,7 @@ class StepBudgets:
         )
 
     def _prompts(
-        self, begun: Sequence[Request], waiting: Iterable[Request], most_tokens: int, slots: int
+        self, begun: Sequence[HostRequest], waiting: Iterable[HostRequest], most_tokens: int, slots: int
     ) -> Prompts:
         """Those at work, and as many of those that wait as a step could take."""
         table: list[tuple[float, ...]] = []
@@ -296,7 +300,7 @@ class StepBudgets:
         arrival, left, done_column, ttft, tpot = np.array(table, dtype=float).T
         return Prompts(arrival, left, done_column, ttft, tpot, len(begun))
 
-    def _prompt(self, request: Request, done: int) -> tuple[float, ...]:
+    def _prompt(self, request: HostRequest, done: int) -> tuple[float, ...]:
         row, left = self.rows.get(request.request_id), max(request.num_tokens - done, 1)
         if row is None:
             return 0.0, left, done, math.inf, math.inf

@@ -17,7 +17,7 @@ from torch import Tensor
 ABSORBED_COST = 1.0
 
 
-class Shape(NamedTuple):
+class AttentionShape(NamedTuple):
     """Of a layer's attention: numbers in X, heads, numbers in a head, and whether keys have positions."""
 
     x_width: int
@@ -26,7 +26,7 @@ class Shape(NamedTuple):
     is_rotated: bool
 
 
-def absorbs(num_queries: np.ndarray, num_tokens: np.ndarray, shape: Shape) -> np.ndarray:
+def absorbs(num_queries: np.ndarray, num_tokens: np.ndarray, shape: AttentionShape) -> np.ndarray:
     """Which requests are cheaper to answer over X than over keys and values made again, by multiply-adds.
 
     Made again, each earlier token costs one product with both weights, and each query 2 numbers of a head a
@@ -97,10 +97,10 @@ class OverX:
         self._wide: tuple[Tensor, Tensor] | None = None
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> AttentionShape:
         """The layer's."""
         attn = self._layer.attn
-        return Shape(self._x_width, attn.num_kv_heads, attn.head_size, self._rotary is not None)
+        return AttentionShape(self._x_width, attn.num_kv_heads, attn.head_size, self._rotary is not None)
 
     def weights(self) -> Weights:
         """The layer's weights, read when first needed: after they were loaded."""

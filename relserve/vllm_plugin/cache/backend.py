@@ -9,8 +9,8 @@ import torch
 from relserve_kernels.pages import PagedX
 from torch import Tensor
 
-from relserve.vllm_plugin.cache.attending import Shape, absorbs
-from relserve.vllm_plugin.cache.batch import HybridMetadata, Made, Rows, grouped
+from relserve.vllm_plugin.cache.attending import AttentionShape, absorbs
+from relserve.vllm_plugin.cache.batch import BatchRows, HybridMetadata, LayerBatch, grouped
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
 from relserve.vllm_plugin.cache.vllm_parts import (
     CPUAttentionBackend,
@@ -43,7 +43,7 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
 
     def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> Any:
         batch = common_attn_metadata
-        rows = Rows(
+        rows = BatchRows(
             batch.query_start_loc_cpu[: batch.num_reqs + 1].numpy(),
             batch.seq_lens[: batch.num_reqs].numpy(),
             batch.block_table_tensor[: batch.num_reqs].numpy(),
@@ -66,24 +66,24 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
     def _spec(self) -> Any:
         return self.kv_cache_spec
 
-    def _absorbed(self, rows: Rows, hidden: np.ndarray) -> np.ndarray:
+    def _absorbed(self, rows: BatchRows, hidden: np.ndarray) -> np.ndarray:
         """Which of the hidden requests attend over X."""
         if not read(self.vllm_config.additional_config).absorbs:
             return np.zeros(len(hidden), bool)
-        shape: Shape = self.vllm_config.compilation_config.static_forward_context[
+        shape: AttentionShape = self.vllm_config.compilation_config.static_forward_context[
             self.layer_names[0]
         ].impl.over_x.shape
         return absorbs(rows.num_queries[hidden], rows.seq_lens[hidden], shape)
 
-    def _groups(self, rows: Rows, which: np.ndarray) -> list[np.ndarray]:
+    def _groups(self, rows: BatchRows, which: np.ndarray) -> list[np.ndarray]:
         return grouped(which, rows.seq_lens[which], MOST_TOKENS_MADE)
 
-    def _made(self, batch: Any, rows: Rows, which: np.ndarray) -> Made:
+    def _made(self, batch: Any, rows: BatchRows, which: np.ndarray) -> LayerBatch:
         made = rows.made(which, self._spec.hidden_tokens_per_block, self.block_size)
         described = _only(batch, rows, which).replace(
             block_table_tensor=made.block_table, slot_mapping=made.slots
         )
-        return Made(made, super().build(0, described), self._blocks(made.num_blocks))
+        return LayerBatch(made, super().build(0, described), self._blocks(made.num_blocks))
 
     def _blocks(self, num_blocks: int) -> Tensor:
         """Memory for keys and values of one layer; never NaN, which vLLM's kernel would take in."""
@@ -94,7 +94,7 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
         return self._held[:num_blocks]
 
 
-def _only(batch: Any, rows: Rows, which: np.ndarray) -> Any:
+def _only(batch: Any, rows: BatchRows, which: np.ndarray) -> Any:
     """vLLM's description of a batch, with some of its requests."""
     index = torch.from_numpy(which)
     start = torch.from_numpy(rows.start_among(which)).to(batch.query_start_loc.dtype)
@@ -151,7 +151,7 @@ class HybridAttention(CPUAttentionBackendImpl):
             self._attend_made(layer, qkv, pool, made, output)
 
     def _attend_made(
-        self, layer: Any, qkv: tuple[Tensor, ...], pool: Tensor, made: Made, output: Tensor
+        self, layer: Any, qkv: tuple[Tensor, ...], pool: Tensor, made: LayerBatch, output: Tensor
     ) -> None:
         rows = made.rows
         if len(rows.positions):

@@ -52,7 +52,7 @@ class MadeRows(NamedTuple):
     num_blocks: int
 
 
-class Made(NamedTuple):
+class LayerBatch(NamedTuple):
     """What a layer needs to answer `rows`: vLLM's metadata of them, and the blocks for one layer."""
 
     rows: MadeRows
@@ -75,12 +75,12 @@ class HybridMetadata:
     kv: Any
     kv_tokens: Tensor
     absorbed: HiddenRows | None
-    made: list[Made]
+    made: list[LayerBatch]
     x_tokens: Tensor
     x_slots: Tensor
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """The requests of a batch, as arrays: where each one's tokens start (and how many there are), tokens so
     far, and blocks.
     """

@@ -10,7 +10,7 @@ from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host, Request
+from relserve.vllm_plugin.host import Host, HostRequest
 
 
 class AdmissionType:
@@ -25,7 +25,7 @@ class AdmissionType:
         sizes = (types.tokens_per_block("kv"), types.tokens_per_block("hidden"))
         self._memory = BlockMemory(scheduling_host.num_blocks(scheduler), *sizes)
 
-    def choose(self, num_waiting: int, row: Request, row_output: float) -> None:
+    def choose(self, num_waiting: int, row: HostRequest, row_output: float) -> None:
         """Choose for rows like this one, of which so many tokens are expected.
 
         Only those that wait for want of memory are a reason to be hidden: not those for whom there is room as
@@ -40,7 +40,7 @@ class AdmissionType:
         once = self._once(row, row_output)
         self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest, once)
 
-    def _once(self, row: Request, row_output: float) -> Once:
+    def _once(self, row: HostRequest, row_output: float) -> Once:
         most = row.num_tokens - 1
         hidden, kv = (min(self._types.num_cached_as(row, each), most) for each in ("hidden", "kv"))
         prompt, begins_with = np.array([row.num_tokens]), np.array([hidden])

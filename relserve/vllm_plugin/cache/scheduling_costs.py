@@ -13,7 +13,7 @@ from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_host import ModelShape
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_clock import StepClock
 from relserve.vllm_plugin.step_features import TokensRead, tokens_read
@@ -59,13 +59,13 @@ class CacheClock(StepClock):
         costs: what is known.
     """
 
-    def __init__(self, first: CacheCosts, type_of: Callable[[Request], CacheType]) -> None:
+    def __init__(self, first: CacheCosts, type_of: Callable[[HostRequest], CacheType]) -> None:
         super().__init__()
         self.costs = MeasuredCosts(first)
         self._type_of = type_of
         self._read: dict[int, TokensRead] = {}
 
-    def scheduled(self, output: StepOutput, requests: Mapping[str, Request]) -> None:
+    def scheduled(self, output: StepOutput, requests: Mapping[str, HostRequest]) -> None:
         """See `StepClock.scheduled`."""
         super().scheduled(output, requests)
         self._read[id(output)] = tokens_read(output, requests, self._type_of)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from relserve.policies.caching.requests import CacheType
-from relserve.vllm_plugin.host import Host, KvCacheManager, Request
+from relserve.vllm_plugin.host import Host, HostRequest, KvCacheManager
 
 
 def num_blocks(scheduler: Host) -> int:
@@ -36,7 +36,7 @@ def block_lists(scheduler: Host, request_ids: Iterable[str]) -> Iterator[Sequenc
     return (held.get(request_id, ()) for request_id in request_ids)
 
 
-def found_prefix(scheduler: Host, request: Request, cache: CacheType) -> tuple[Sequence[Any], int]:
+def found_prefix(scheduler: Host, request: HostRequest, cache: CacheType) -> tuple[Sequence[Any], int]:
     """The blocks in the prefix cache that a waiting row can begin with as one type, and their tokens."""
     manager: KvCacheManager = scheduler.kv_cache_manager
     if not manager.enable_caching or getattr(request, "skip_reading_prefix_cache", False):
@@ -78,7 +78,7 @@ def hybrid_manager(scheduler: Host) -> Any:
     return managers[0] if len(managers) == 1 and hasattr(managers[0], "set_kind") else None
 
 
-def is_blocked(request: Request) -> bool:
+def is_blocked(request: HostRequest) -> bool:
     """Whether a waiting row cannot be admitted yet, for its grammar or a piece of its input is missing."""
     if request.status.name == "WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR":
         output: Any = request.structured_output_request
@@ -86,7 +86,7 @@ def is_blocked(request: Request) -> bool:
     return bool(request.status.name.startswith("WAITING_FOR_"))
 
 
-def preempt(scheduler: Host, request: Request) -> None:
+def preempt(scheduler: Host, request: HostRequest) -> None:
     """Drop what a running row has in memory, and put it back into the waiting queue.
 
     A token that is still being computed is kept; the row is not admitted before it has come.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from relserve.vllm_plugin.host import Request, RequestQueue
+from relserve.vllm_plugin.host import HostRequest, RequestQueue
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 
 
@@ -20,9 +20,9 @@ class PlannedQueue(RequestQueue):
 
     def __init__(self, ledger: RowLedger) -> None:
         self._ledger = ledger
-        self._requests: dict[str, Request] = {}
+        self._requests: dict[str, HostRequest] = {}
         self._shown: Sequence[str] | None = None
-        self.come: dict[str, Request] = {}
+        self.come: dict[str, HostRequest] = {}
 
     @property
     def order(self) -> Iterable[RelRecord]:
@@ -37,36 +37,36 @@ class PlannedQueue(RequestQueue):
         """Show all, as they came."""
         self._shown = None
 
-    def __contains__(self, request: Request) -> bool:
+    def __contains__(self, request: HostRequest) -> bool:
         return request.request_id in self._requests
 
-    def add_request(self, request: Request) -> None:
+    def add_request(self, request: HostRequest) -> None:
         self._ledger.wait(request)
         self._requests[request.request_id] = self.come[request.request_id] = request
 
-    def prepend_request(self, request: Request) -> None:
+    def prepend_request(self, request: HostRequest) -> None:
         self.add_request(request)
 
-    def prepend_requests(self, requests: Iterable[Request]) -> None:
+    def prepend_requests(self, requests: Iterable[HostRequest]) -> None:
         for request in requests:
             self.add_request(request)
 
-    def peek_request(self) -> Request:
+    def peek_request(self) -> HostRequest:
         request = self._first()
         if request is None:
             raise IndexError("the queue shows no request")
         return request
 
-    def pop_request(self) -> Request:
+    def pop_request(self) -> HostRequest:
         request = self.peek_request()
         self.remove_request(request)
         return request
 
-    def remove_request(self, request: Request) -> None:
+    def remove_request(self, request: HostRequest) -> None:
         del self._requests[request.request_id]
         self.come.pop(request.request_id, None)
 
-    def remove_requests(self, requests: Iterable[Request]) -> None:
+    def remove_requests(self, requests: Iterable[HostRequest]) -> None:
         for request in requests:
             if request in self:
                 self.remove_request(request)
@@ -77,12 +77,12 @@ class PlannedQueue(RequestQueue):
     def __len__(self) -> int:
         return len(self._requests)
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[HostRequest]:
         return iter(list(self._visible()))
 
-    def _first(self) -> Request | None:
+    def _first(self) -> HostRequest | None:
         return next(self._visible(), None)
 
-    def _visible(self) -> Iterator[Request]:
+    def _visible(self) -> Iterator[HostRequest]:
         shown = self._requests if self._shown is None else self._shown
         return (self._requests[request_id] for request_id in shown if request_id in self._requests)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from relserve.policies.caching.requests import CacheType
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host, Request
+from relserve.vllm_plugin.host import Host, HostRequest
 
 
 class Begun(NamedTuple):
@@ -33,7 +33,7 @@ class SharedBlocks:
         """Blocks in all these rows' lists, hidden rows' marks among them."""
         return sum(map(len, scheduling_host.block_lists(self._scheduler, request_ids)))
 
-    def of_running(self, request: Request) -> int:
+    def of_running(self, request: HostRequest) -> int:
         """Blocks of a running row that others hold as well."""
         blocks = scheduling_host.blocks_of(self._scheduler, request.request_id)
         first = 1 if blocks and blocks[0].is_null else 0
@@ -41,7 +41,7 @@ class SharedBlocks:
             return 0
         return bisect_left(blocks, True, lo=first, key=_is_held_once) - first
 
-    def of_waiting(self, request: Request) -> Begun:
+    def of_waiting(self, request: HostRequest) -> Begun:
         """What there is in the prefix cache for a row that waits.
 
         Where it may become either type, its tokens are those of the type that has more of them.
@@ -51,7 +51,7 @@ class SharedBlocks:
         hidden_tokens, hidden = (0, 0) if only == "kv" else self._found(request, "hidden")
         return Begun(max(kv_tokens, hidden_tokens), kv, hidden)
 
-    def _found(self, request: Request, cache: CacheType) -> tuple[int, int]:
+    def _found(self, request: HostRequest, cache: CacheType) -> tuple[int, int]:
         blocks, num_tokens = scheduling_host.found_prefix(self._scheduler, request, cache)
         return num_tokens, sum(block.ref_cnt > 0 and not block.is_null for block in blocks)
 

@@ -21,7 +21,7 @@ from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.cache.scheduling_view import RequestTable
-from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.narrowing import narrowed
@@ -62,7 +62,7 @@ class PlannedSteering:
         self.policy_s = 0.0
         self._is_stalled = False
 
-    def arrive(self, request: Request) -> None:
+    def arrive(self, request: HostRequest) -> None:
         """A request is about to be queued."""
         if not self.scheduler.requests:
             self.clock.rested()

@@ -8,7 +8,7 @@ from typing import Protocol
 from relserve.policies.caching.requests import CacheType
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
-from relserve.vllm_plugin.host import Host, Request
+from relserve.vllm_plugin.host import Host, HostRequest
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class TypedBlocks(Protocol):
 
     def set_kind(self, request_id: str, hidden: bool) -> None: ...
     def is_hidden(self, request_id: str) -> bool: ...
-    def find_hidden_prefix(self, request: Request) -> tuple[list[object], int]: ...
+    def find_hidden_prefix(self, request: HostRequest) -> tuple[list[object], int]: ...
 
 
 class RowTypes:
@@ -62,11 +62,11 @@ class RowTypes:
         self._insisted.pop(request_id, None)
         self._dropped.pop(request_id, None)
 
-    def dropped(self, request: Request) -> None:
+    def dropped(self, request: HostRequest) -> None:
         """A running row is about to lose what it holds."""
         self._dropped[request.request_id] = self.held(request)
 
-    def resumed(self, request: Request) -> None:
+    def resumed(self, request: HostRequest) -> None:
         """A row that was dropped runs again."""
         before = self._dropped.pop(request.request_id, None)
         self.num_switched += before not in (None, self.held(request))
@@ -79,18 +79,18 @@ class RowTypes:
         """Have rows be admitted with the default type again."""
         self._planned.clear()
 
-    def of_admission(self, request: Request) -> CacheType:
+    def of_admission(self, request: HostRequest) -> CacheType:
         """The type with which a row would be admitted now."""
         return self.fixed(request) or self._planned.get(request.request_id, self.default)
 
-    def fixed(self, request: Request) -> CacheType | None:
+    def fixed(self, request: HostRequest) -> CacheType | None:
         """The type that a row has to have, whatever a plan says; None where a plan decides."""
         if self._manager is None:
             return self.only
         wanted = self._insisted.get(request.request_id) or self._wanted(request)
         return self.only if wanted is None and not self.is_free else wanted
 
-    def held(self, request: Request) -> CacheType:
+    def held(self, request: HostRequest) -> CacheType:
         """The type of a running row."""
         return "hidden" if self._manager is not None and self._manager.is_hidden(request.request_id) else "kv"
 
@@ -111,17 +111,17 @@ class RowTypes:
     def _in_tokens(self, kv_tokens: int, cache: CacheType) -> int:
         return kv_tokens * self.tokens_per_block(cache) // self._scheduler.block_size
 
-    def num_cached_tokens(self, request: Request) -> int:
+    def num_cached_tokens(self, request: HostRequest) -> int:
         """Tokens of a row in the prefix cache, of the type with which it would be admitted."""
         return self.num_cached_as(request, self.of_admission(request))
 
-    def num_cached_as(self, request: Request, cache: CacheType) -> int:
+    def num_cached_as(self, request: HostRequest, cache: CacheType) -> int:
         """Tokens of a row in the prefix cache as one type."""
         if self._manager is not None and cache == "hidden":
             return self._manager.find_hidden_prefix(request)[1]
         return host.num_cached_tokens(self._scheduler, request)
 
-    def _wanted(self, request: Request) -> CacheType | None:
+    def _wanted(self, request: HostRequest) -> CacheType | None:
         """The type that a request asks for; nonsense counts as none, and the first of an engine is logged."""
         params = request.sampling_params
         wanted = None if params is None or not params.extra_args else params.extra_args.get(CACHE_ARGUMENT)

@@ -17,7 +17,7 @@ from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_shared import Begun, SharedBlocks
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host, Request
+from relserve.vllm_plugin.host import Host, HostRequest
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import SchedulerSettings, as_slo
 
@@ -43,8 +43,8 @@ class RequestTable:
         self._scheduler, self._queue, self._ledger, self._types = scheduler, queue, ledger, types
         self._slos_s = settings.ttft_slo_s, settings.tbt_slo_s
         self._shared = SharedBlocks(scheduler, types)
-        self._round: Iterator[Request] = iter(())
-        self._blocked: dict[str, Request] = {}
+        self._round: Iterator[HostRequest] = iter(())
+        self._blocked: dict[str, HostRequest] = {}
         self._num_running = 0
         self._num_own = 0  # blocks that one running row holds alone
         self.requests = RequestColumns()
@@ -123,7 +123,7 @@ class RequestTable:
             if request in self._queue and request.request_id in self.requests:
                 self.requests.begins_with(request.request_id, *self._shared.of_waiting(request))
 
-    def _state(self, request: Request, cache: CacheType | None, begun: Begun) -> RequestState:
+    def _state(self, request: HostRequest, cache: CacheType | None, begun: Begun) -> RequestState:
         ledger, args = self._ledger, _extra_args(request)
         arrival_s, last_token_s = ledger.times_of(request)
         left = ledger.rel_of(request).lengths.left
@@ -144,6 +144,6 @@ def _slo(asked: Any, default: float) -> float:
     return (default if seconds is None else seconds) or math.inf
 
 
-def _extra_args(request: Request) -> Any:
+def _extra_args(request: HostRequest) -> Any:
     params = request.sampling_params
     return (params.extra_args if params is not None else None) or {}

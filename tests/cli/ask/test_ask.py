@@ -20,7 +20,7 @@ from relserve.cli.ask.picture import bars_of, picture
 from relserve.cli.formats import Format
 from relserve.cli.main import app
 from relserve.errors import Text2SqlError, UsageError
-from relserve.text2sql.guard.limits import DEFAULT, NONE, Limits
+from relserve.text2sql.guard.limits import DEFAULT, NONE, StatementLimits
 from tests.duckdb_ext.questions.recorded_answers import Recorded
 
 ANSWERS = {
@@ -47,7 +47,7 @@ def files(tmp_path: Path) -> tuple[Path, ...]:
     return sales, shops
 
 
-def run(question: str | None, source: ask.Source, confirms: bool = False, **options: Any) -> None:
+def run(question: str | None, source: ask.QuestionSource, confirms: bool = False, **options: Any) -> None:
     format = options.pop("format", Format.table)
     ask.run(question, source, options, ask.Manner(confirms, format, stats=False), cache=False)
 
@@ -55,7 +55,7 @@ def run(question: str | None, source: ask.Source, confirms: bool = False, **opti
 def test_the_sql_and_the_rows_of_a_csv_file(
     recorded: Recorded, files: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("How many?", ask.Source(files=files), effort="quick")
+    run("How many?", ask.QuestionSource(files=files), effort="quick")
     shown = capsys.readouterr().out
     assert "SELECT count(*) AS n FROM sales" in shown
     assert "3" in shown.splitlines()[-2]
@@ -66,7 +66,7 @@ def test_the_sql_and_the_rows_of_a_csv_file(
 def test_files_of_other_kinds_are_tables_by_plain_names(
     recorded: Recorded, files: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("Shops?", ask.Source(files=files), format=Format.csv)
+    run("Shops?", ask.QuestionSource(files=files), format=Format.csv)
     said = capsys.readouterr()
     assert said.out == '"shop"\n"a"\n"b"\n'
     assert said.err == ANSWERS["Shops?"] + "\n"
@@ -79,7 +79,7 @@ def test_a_database_is_only_read(
     with duckdb.connect(path) as con:
         con.execute("CREATE TABLE kept AS SELECT 7 AS a")
     before = path.read_bytes()
-    run("Kept?", ask.Source(path, files), format=Format.csv)
+    run("Kept?", ask.QuestionSource(path, files), format=Format.csv)
     assert capsys.readouterr().out == '"a"\n7\n'
     assert path.read_bytes() == before
 
@@ -94,7 +94,7 @@ def test_it_asks_before_it_runs_where_told_to(
     is_run: bool,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(said))
-    run("How many?", ask.Source(files=files), confirms=True, format=Format.csv)
+    run("How many?", ask.QuestionSource(files=files), confirms=True, format=Format.csv)
     shown = capsys.readouterr()
     assert "Run it?" in shown.err
     assert shown.out == ('"n"\n3\n' if is_run else "")
@@ -107,7 +107,7 @@ def test_questions_from_stdin_go_on_from_those_before_and_from_errors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("How many?\n\nWhat else?\n By region?\nquit\nShops?\n"))
-    run(None, ask.Source(files=files), format=Format.csv, model="scripted")
+    run(None, ask.QuestionSource(files=files), format=Format.csv, model="scripted")
     shown = capsys.readouterr()
     assert shown.out == '"n"\n3\n"region","total"\n"north",15\n"south",30\n'
     assert "relserve: text2sql, stage candidates: no table fits" in shown.err
@@ -121,24 +121,24 @@ def test_a_model_that_reads_the_question_alone_is_told_no_other(
     recorded: Recorded, files: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("How many?\nBy region?\n"))
-    run(None, ask.Source(files=files), format=Format.csv, **options)
+    run(None, ask.QuestionSource(files=files), format=Format.csv, **options)
     assert [asked.evidence for _, asked in recorded.asked] == [None, None]
 
 
 def test_the_only_question_fails_the_command(recorded: Recorded, files: tuple[Path, ...]) -> None:
     with pytest.raises(Text2SqlError, match="no table fits"):
-        run("What else?", ask.Source(files=files))
+        run("What else?", ask.QuestionSource(files=files))
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (ask.Source(), "what is the question about"),
-        (ask.Source(Path("no.db")), "no file 'no.db'"),
-        (ask.Source(files=(Path("no.csv"),)), "no file 'no.csv'"),
+        (ask.QuestionSource(), "what is the question about"),
+        (ask.QuestionSource(Path("no.db")), "no file 'no.db'"),
+        (ask.QuestionSource(files=(Path("no.csv"),)), "no file 'no.csv'"),
     ],
 )
-def test_what_is_not_there_is_told_before_anything_is_asked(source: ask.Source, said: str) -> None:
+def test_what_is_not_there_is_told_before_anything_is_asked(source: ask.QuestionSource, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run("How many?", source)
 
@@ -148,7 +148,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "Rows.csv").write_text("x\n1\n")
     with pytest.raises(UsageError, match="two files would be a table 'rows'"):
-        run("How many?", ask.Source(files=(tmp_path / "a" / "Rows.csv", tmp_path / "b" / "Rows.csv")))
+        run("How many?", ask.QuestionSource(files=(tmp_path / "a" / "Rows.csv", tmp_path / "b" / "Rows.csv")))
 
 
 def drawn(rows: pa.Table) -> list[str]:
@@ -190,7 +190,7 @@ def test_other_results_have_no_bars(rows: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("flags", "expected"), [([], DEFAULT), (["--no-limits"], NONE)])
 def test_the_sql_is_held_to_limits_unless_the_caller_lifts_them(
-    recorded: Recorded, files: tuple[Path, ...], flags: list[str], expected: Limits
+    recorded: Recorded, files: tuple[Path, ...], flags: list[str], expected: StatementLimits
 ) -> None:
     done = CliRunner().invoke(app, ["ask", "How many?", "--csv", str(files[0]), *flags])
     assert done.exit_code == 0, done.output

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.cli.shell.reader import Piece, is_complete, pieces
+from relserve.cli.shell.reader import ShellPiece, is_complete, pieces
 
 CON = duckdb.connect()
 BLANKS = [" ", "\n", "-- ; '\n", "/* ; */", "/* ' /* ; */ \" */", "\n\n", "\t"]
@@ -37,8 +37,10 @@ def answer(statement: object) -> tuple[list[str], list[tuple[object, ...]]]:
 def test_dot_commands_stand_on_lines_of_their_own_between_statements() -> None:
     text = ".mode csv\n-- a comment\n.timer on\nSELECT 1\n.5; SELECT '\n.quit';\n  .tables\nSELECT 2"
     assert list(pieces(text)) == [
-        Piece(".mode csv", 1, True), Piece(".timer on", 3, True), Piece("SELECT 1\n.5;", 4, False),
-        Piece("SELECT '\n.quit';", 5, False), Piece(".tables", 7, True), Piece("SELECT 2", 8, False),
+        ShellPiece(".mode csv", 1, True), ShellPiece(".timer on", 3, True),
+        ShellPiece("SELECT 1\n.5;", 4, False),
+        ShellPiece("SELECT '\n.quit';", 5, False), ShellPiece(".tables", 7, True),
+        ShellPiece("SELECT 2", 8, False),
     ]  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from relserve_duckdb.describe.binding import Binding
+from relserve_duckdb.describe.binding import StatementBinding
 from relserve_duckdb.describe.casts import without_casts
-from relserve_duckdb.describe.prepared import Prepared
+from relserve_duckdb.describe.prepared import BoundStatement
 from sql_fixtures import Made
 
 MOST = 32_767
@@ -29,22 +29,22 @@ def places(count: int) -> str:
 def test_a_list_after_in_is_bound_once_whatever_its_types_are(text: str, num_binds: int) -> None:
     bound: list[str] = []
 
-    def prepare(text: str) -> Prepared:
+    def prepare(text: str) -> BoundStatement:
         bound.append(text)
-        return Prepared((("a", "INTEGER"),), {str(i): "INTEGER" for i in range(1, 6)})
+        return BoundStatement((("a", "INTEGER"),), {str(i): "INTEGER" for i in range(1, 6)})
 
-    Binding(prepare, text.format(places(5)), ["SMALLINT"] * 5, counts=False).describe()
+    StatementBinding(prepare, text.format(places(5)), ["SMALLINT"] * 5, counts=False).describe()
     assert len(bound) == num_binds
 
 
 def test_what_gives_a_count_alone_is_bound_once() -> None:
     bound: list[str] = []
 
-    def prepare(text: str) -> Prepared:
+    def prepare(text: str) -> BoundStatement:
         bound.append(text)
-        return Prepared((("Count", "BIGINT"),), {"1": "INTEGER"})
+        return BoundStatement((("Count", "BIGINT"),), {"1": "INTEGER"})
 
-    told = Binding(prepare, "INSERT INTO t VALUES ($1)", ["SMALLINT"], counts=True).describe()
+    told = StatementBinding(prepare, "INSERT INTO t VALUES ($1)", ["SMALLINT"], counts=True).describe()
     assert bound == [told.runnable] == ["INSERT INTO t VALUES ($1)"]
     assert told.parameters == ["SMALLINT"]
 

@@ -13,7 +13,7 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Text2SqlError
 from relserve.session.session import Session
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import Outcome
+from relserve.text2sql.pipeline import QuestionOutcome
 
 TABLES = """
 CREATE TABLE beers AS SELECT * FROM (VALUES (1, 'Amber', 5.5, 1), (2, 'Dark', 7.0, 2), (3, 'Pale', 4.5, 2))
@@ -54,19 +54,19 @@ class Recorded:
         *,
         evidence: Sequence[str | None] | None,
         cancel: threading.Event,
-    ) -> list[Outcome]:
+    ) -> list[QuestionOutcome]:
         self.asked.append((list(questions), options))
         self.evidence.append(evidence)
         return [self._outcome(question, con) for question in questions]
 
-    def _outcome(self, question: str, con: duckdb.DuckDBPyConnection) -> Outcome:
+    def _outcome(self, question: str, con: duckdb.DuckDBPyConnection) -> QuestionOutcome:
         sql = self.answers.get(question)
         if sql is None:
             failure = Text2SqlError("no table fits", "candidates", ("candidates: 0 of 3",), "SELECT 1")
-            return Outcome(question, None, (), (), failure, "wf-1")
+            return QuestionOutcome(question, None, (), (), failure, "wf-1")
         con.execute(f"EXPLAIN {sql}").fetchall()
         con.execute(f"EXPLAIN {sql}").fetchall()  # its tables are seen from here
-        return Outcome(question, sql, (), (), None, "wf-1")
+        return QuestionOutcome(question, sql, (), (), None, "wf-1")
 
 
 class Asking(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from relserve_duckdb.text.from_items import from_items
 from relserve_duckdb.text.question_calls import find_question_calls
-from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
+from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced
 from relserve_duckdb.text.tokens import tokens_of
 
 ITEMS = [
@@ -49,9 +49,9 @@ def test_a_call_knows_its_place_its_arguments_and_whether_it_has_a_name() -> Non
 
 
 def test_a_text_instead_of_one_that_stands_in_itself_has_the_users_places() -> None:
-    first = replaced("ab cd ef", [Piece("XYZ", 3, 5)])
+    first = replaced("ab cd ef", [TextPiece("XYZ", 3, 5)])
     assert first.text == "ab XYZ ef"
-    second = replaced(first.text, [Piece("_", 1, 2), Piece("+++", 5, 7)])
+    second = replaced(first.text, [TextPiece("_", 1, 2), TextPiece("+++", 5, 7)])
     whole = first.then(second)
     assert whole.text == second.text == "a_ XY+++ef"
     assert whole.written == "ab cd ef"
@@ -60,4 +60,4 @@ def test_a_text_instead_of_one_that_stands_in_itself_has_the_users_places() -> N
     assert whole.origin(3, 4) == (3, 5)
     assert whole.origin(5, 8) == (3, 6)
     assert whole.origin(8, 10) == (6, 8)
-    assert StandIn("ab", (Piece(None, 0, 2),)).then(replaced("ab", [])).text == "ab"
+    assert StandIn("ab", (TextPiece(None, 0, 2),)).then(replaced("ab", [])).text == "ab"

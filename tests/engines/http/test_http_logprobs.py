@@ -11,7 +11,7 @@ from asking import ask
 from http_fakes import Answered, said
 
 from relserve.call.answer_types import Grammar
-from relserve.engines.http.choice_share import Token, share_of
+from relserve.engines.http.choice_share import ReplyToken, share_of
 from relserve.engines.http.engine import HttpEngine
 
 YES_NO = Grammar(choices=("yes", "no"))
@@ -152,7 +152,7 @@ def test_the_share_is_that_of_every_choice_looked_at(seed):
     choices = tuple(rng.sample(sorted(words), len(words)))
     grammar = Grammar(choices=choices)
     texts = {"".join(rng.choices(' ab"\U0010ffff', k=rng.randint(1, 5))) for _ in range(30)}
-    token = Token(rng.choice(choices), -1.0, {text: rng.uniform(-9, 0) for text in sorted(texts)})
+    token = ReplyToken(rng.choice(choices), -1.0, {text: rng.uniform(-9, 0) for text in sorted(texts)})
     share = share_of(grammar, token.text, [token], 0)
     assert share == pytest.approx(plainly(grammar, token.text, token))
 
@@ -162,7 +162,9 @@ def test_hundreds_of_choices_and_a_thousand_words_take_no_time(limit_s):
     """Looked at one by one they take half a second, in which no other reply is read."""
     grammar = Grammar(choices=tuple(f"category {number}" for number in range(500)))
     likeliest = {f"{letter}{number}": -9.0 for number in range(100) for letter in " catego12"}
-    tokens = [Token(text, -1.0, {text: -1.0, **likeliest}) for text in ("cat", "egory", " ", "2", "5", "0")]
+    tokens = [
+        ReplyToken(text, -1.0, {text: -1.0, **likeliest}) for text in ("cat", "egory", " ", "2", "5", "0")
+    ]
     started = time.perf_counter()
     for _ in range(5):
         assert share_of(grammar, "category 250", tokens, 0) is not None

@@ -13,7 +13,7 @@ from relserve.engines.local.cpu_plan import (
     ROW_TOKENS,
     CpuPlan,
     FreeMemory,
-    Workers,
+    ModelWorkers,
     kv_gib,
     num_threads,
     plan,
@@ -40,24 +40,24 @@ def test_a_small_model_gets_one_thread_and_a_large_one_the_cores(millions, cores
     assert num_threads(millions * 1e6, cores) == threads
 
 
-def kv_of(size=SIZE, free=64 * GIB, max_rows=None, workers=Workers(), node=None):  # noqa: B008
+def kv_of(size=SIZE, free=64 * GIB, max_rows=None, workers=ModelWorkers(), node=None):  # noqa: B008
     return kv_gib(size, FreeMemory(free, node), max_rows, workers)
 
 
 def test_workers_share_the_cores():
-    assert plan(SIZE, 8, FreeMemory(), None, Workers(2, 1)).threads == 4
-    assert plan(SIZE, 8, FreeMemory(), None, Workers(2, 2)).threads == 2
-    assert plan(SIZE, 2, FreeMemory(), None, Workers(4, 1)).threads == 1
+    assert plan(SIZE, 8, FreeMemory(), None, ModelWorkers(2, 1)).threads == 4
+    assert plan(SIZE, 8, FreeMemory(), None, ModelWorkers(2, 2)).threads == 2
+    assert plan(SIZE, 2, FreeMemory(), None, ModelWorkers(4, 1)).threads == 1
 
 
 def test_a_copy_of_a_model_is_as_large_as_the_model():
     middling = SIZE._replace(parameters=60e6)
-    assert plan(middling, 8, FreeMemory(), None, Workers(1, 2)).threads == 4
-    assert plan(middling, 8, FreeMemory(), None, Workers(2, 1)).threads == 1
+    assert plan(middling, 8, FreeMemory(), None, ModelWorkers(1, 2)).threads == 4
+    assert plan(middling, 8, FreeMemory(), None, ModelWorkers(2, 1)).threads == 1
 
 
 def test_a_model_of_unknown_size_gets_what_every_machine_has():
-    assert plan(None, 8, FreeMemory(), None, Workers()) == CpuPlan(1, 2)
+    assert plan(None, 8, FreeMemory(), None, ModelWorkers()) == CpuPlan(1, 2)
 
 
 def test_kv_memory_holds_the_rows_and_one_of_the_longest():
@@ -78,27 +78,30 @@ def test_kv_memory_leaves_half_of_what_is_free():
 
 def test_each_part_of_a_split_model_keeps_its_part_of_a_token():
     """vLLM gives every worker as much as the variable says."""
-    assert (kv_of(), kv_of(workers=Workers(2)), kv_of(workers=Workers(4))) == (8, 4, 2)
-    assert kv_of(free=9 * GIB, workers=Workers(2)) == 2  # 4 in all
+    assert (kv_of(), kv_of(workers=ModelWorkers(2)), kv_of(workers=ModelWorkers(4))) == (8, 4, 2)
+    assert kv_of(free=9 * GIB, workers=ModelWorkers(2)) == 2  # 4 in all
 
 
 def test_each_copy_of_a_model_has_weights_and_rows_of_its_own():
-    assert kv_of(workers=Workers(1, 2)) == 8
-    assert kv_of(free=9 * GIB, workers=Workers(1, 2)) == 2  # 9 - 2 x 0.5 are left: 4 in all
-    assert kv_of(free=21 * GIB, workers=Workers(2, 2)) == 2
+    assert kv_of(workers=ModelWorkers(1, 2)) == 8
+    assert kv_of(free=9 * GIB, workers=ModelWorkers(1, 2)) == 2  # 9 - 2 x 0.5 are left: 4 in all
+    assert kv_of(free=21 * GIB, workers=ModelWorkers(2, 2)) == 2
 
 
 def test_kv_memory_fits_one_numa_node():
     assert kv_of(node=9 * GIB) == 4
-    assert kv_of(node=9 * GIB, workers=Workers(2)) == 4
+    assert kv_of(node=9 * GIB, workers=ModelWorkers(2)) == 4
     assert kv_of(free=9 * GIB, node=60 * GIB) == 4
 
 
 @pytest.mark.parametrize(
     ("engine_args", "workers"),
     [
-        ({}, Workers(1, 1)),
-        ({"tensor_parallel_size": 2, "pipeline_parallel_size": 3, "data_parallel_size": 4}, Workers(6, 4)),
+        ({}, ModelWorkers(1, 1)),
+        (
+            {"tensor_parallel_size": 2, "pipeline_parallel_size": 3, "data_parallel_size": 4},
+            ModelWorkers(6, 4),
+        ),
     ],
 )
 def test_engine_arguments_tell_the_workers(engine_args, workers):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from relserve.engines.local.entering import Caller, Entering, Left
+from relserve.engines.local.entering import CallerLeft, Entering, OpenAICaller
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
 from relserve.gate.made import make_gate
@@ -32,7 +32,7 @@ async def asked(gate: Gate, hangs_up: bool = False, status: int = 200, says: int
     async def send(_: Any) -> None:
         await asyncio.sleep(0)
 
-    caller = Caller(b"{}", receive)
+    caller = OpenAICaller(b"{}", receive)
     its = entering()
     async with its.entered(gate, lambda ids: 0, caller) as ticket:
         counted = its.counting(send, ticket, caller)
@@ -59,7 +59,7 @@ def test_a_whole_answer_tells_how_long_answers_are() -> None:
 @pytest.mark.parametrize("how", [{"hangs_up": True}, {"status": 400}])
 def test_an_answer_that_is_cut_off_and_an_error_tell_nothing_and_give_up_the_place(how: Any) -> None:
     gate = make_gate("static-1")
-    with pytest.raises(Left):
+    with pytest.raises(CallerLeft):
         asyncio.run(asked(gate, **how))
     assert expected(gate) == 100
     asyncio.run(asyncio.wait_for(asked(gate), 10))
@@ -67,11 +67,11 @@ def test_an_answer_that_is_cut_off_and_an_error_tell_nothing_and_give_up_the_pla
 
 def test_a_limit_counts_from_when_the_request_came_to_the_server() -> None:
     async def enters(age_s: float) -> None:
-        caller = Caller(b"{}", asyncio.Event().wait)
+        caller = OpenAICaller(b"{}", asyncio.Event().wait)
         async with entering(age_s, slo=5.0).entered(make_gate("static-1"), lambda ids: 0, caller):
-            raise Left
+            raise CallerLeft
 
-    with pytest.raises(Left):
+    with pytest.raises(CallerLeft):
         asyncio.run(enters(1.0))
     with pytest.raises(AdmissionError, match="the deadline of 5 s has passed") as caught:
         asyncio.run(enters(6.0))

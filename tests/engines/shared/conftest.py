@@ -14,7 +14,7 @@ from asking import TIMEOUT_S
 from relserve.engines.loop import spawn
 from relserve.engines.registry import path_of
 from relserve.engines.shared.engine import SharedEngine
-from relserve.engines.shared.place import Place, is_held, places
+from relserve.engines.shared.place import EnginePlace, is_held, places
 from relserve.engines.shared.start import connect, wait_until_ended
 
 Make = Callable[..., SharedEngine]
@@ -53,7 +53,7 @@ def said() -> list[str]:
     return []
 
 
-async def stop(place: Place) -> None:
+async def stop(place: EnginePlace) -> None:
     """Stop the engine at a place, and wait until it has ended."""
     if is_held(place) and (line := await connect(place, {"service": "stop"})) is not None:
         line.close()

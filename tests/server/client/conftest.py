@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from relserve.engines.scripted import ScriptedEngine
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.server import Server
 
 Serve = Callable[..., Server]
@@ -23,7 +23,7 @@ def serve() -> Iterator[Serve]:
     running: list[tuple[Server, threading.Thread]] = []
 
     def start(engine: ScriptedEngine | None = None, **options: Any) -> Server:
-        server = Server(Options(port=0, **options), engine or ScriptedEngine())
+        server = Server(ServerOptions(port=0, **options), engine or ScriptedEngine())
         is_up = threading.Event()
         thread = threading.Thread(target=lambda: asyncio.run(server.run(is_up.set)), daemon=True)
         thread.start()

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from relserve.engines.scripted import ScriptedEngine
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.server import Server
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
@@ -32,7 +32,7 @@ def serving(folder: Path, users: list[User] = USERS, **options: Any) -> Iterator
     for user in users:
         kept.put(User(**{**vars(user), "verifier": verifier}))
     kept.save()
-    server = Server(Options(folder / "shop.db", port=0, users=kept.path, **options), ScriptedEngine())
+    server = Server(ServerOptions(folder / "shop.db", port=0, users=kept.path, **options), ScriptedEngine())
     is_up = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(is_up.set)), daemon=True)
     thread.start()

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from relserve.engines.scripted import ScriptedEngine
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.server import Server
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     users.add(User("ann", make_verifier("secret")))
     users.add(User("root", make_verifier("secret"), is_admin=True))
     users.save()
-    server = Server(Options(folder / "shop.duckdb", port=0, users=users.path), ScriptedEngine())
+    server = Server(ServerOptions(folder / "shop.duckdb", port=0, users=users.path), ScriptedEngine())
     is_up = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(is_up.set)), daemon=True)
     thread.start()

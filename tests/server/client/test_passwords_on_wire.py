@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from conftest import Serve, connect
 
-from relserve.server.users.tries import Budget, Tries
+from relserve.server.users.tries import Tries, TryLimit
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 from tests.waiting import PATIENCE_S
@@ -116,7 +116,7 @@ def test_sockets_that_say_nothing_keep_nobody_out(
 
 
 def test_guesses_have_a_budget(secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = Budget(3, 1000.0)
+    few = TryLimit(3, 1000.0)
     for name in ("OF_ADDRESS", "OF_USER", "OF_KNOWN"):
         monkeypatch.setattr(f"relserve.server.users.tries.{name}", few)
     secured._tries = Tries(time.monotonic)
@@ -133,7 +133,7 @@ def test_guesses_have_a_budget(secured, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_login_that_ends_before_its_password_is_no_guess(secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relserve.server.users.tries.OF_ADDRESS", Budget(1, 1000.0))
+    monkeypatch.setattr("relserve.server.users.tries.OF_ADDRESS", TryLimit(1, 1000.0))
     secured._tries = Tries(time.monotonic)
     for _ in range(3):  # psql, which then asks for one
         with pytest.raises(psycopg.OperationalError, match="no password supplied"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from relserve.server.client.results import SLICE_BYTES, Rows
+from relserve.server.client.results import SLICE_BYTES, ResultRows
 
 
 def taken(batch: pa.RecordBatch, most: int | None = None) -> list[pa.RecordBatch]:
-    rows = Rows((), iter([batch]))
+    rows = ResultRows((), iter([batch]))
     slices = list(rows.take(most))
     assert rows.num_taken == sum(each.num_rows for each in slices)
     return slices

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from relserve.errors import EngineError
-from relserve.server.openai.upstream import Answer
+from relserve.server.openai.upstream import UpstreamResponse
 
 MODEL = "scripted"
 
@@ -39,7 +39,9 @@ class ScriptedUpstream:
         self.breaks = False
 
     @asynccontextmanager
-    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
+    async def send(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[UpstreamResponse]:
         asked = json.loads(body)
         self.asked.append((asked, headers))
         if self.down:
@@ -49,14 +51,14 @@ class ScriptedUpstream:
         try:
             if self.refuses is not None:
                 status, content, told = self.refuses
-                yield Answer(status, told, _whole(content))
+                yield UpstreamResponse(status, told, _whole(content))
             elif asked.get("stream"):
                 kind = {"content-type": "text/event-stream; charset=utf-8"}
-                yield Answer(200, kind, self._events(asked))
+                yield UpstreamResponse(200, kind, self._events(asked))
             else:
                 for _ in range(asked.get("max_tokens") or 3):
                     await asyncio.sleep(self.pause_s)
-                yield Answer(200, {}, _whole(self._answer(asked)))
+                yield UpstreamResponse(200, {}, _whole(self._answer(asked)))
             done = True
         finally:
             self.open -= 1

@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from relserve.server.openai.asked import CHAT, read_asked
-from relserve.server.openai.events import Stream, tokens_of
+from relserve.server.openai.events import EventStream, tokens_of
 from relserve.server.openai.refusal import RETRY_S, Refusal, of_engine
 from relserve.server.users.salts import Salts
 from relserve.server.users.users import User
@@ -201,7 +201,7 @@ def test_a_stream_that_ends_with_the_engines_error_counts_as_one(gateway, upstre
 def test_tokens_of_several_streamed_answers_are_added_up():
     body = b'{"model": "m", "stream": true, "n": 2, "messages": []}'
     asked = read_asked(CHAT, body, "m", User("ann"), Salts(None))
-    stream = Stream(asked)
+    stream = EventStream(asked)
 
     def told(index: int, output: int) -> None:
         usage = {"prompt_tokens": 7, "completion_tokens": output}
@@ -225,7 +225,7 @@ def test_what_is_no_number_of_tokens_is_not_counted(told):
 @pytest.mark.parametrize("event", [b"no JSON", b"[" * 5000, b"[1]", b'{"error": "oops"}'])
 def test_an_event_that_is_none_of_the_protocol_is_an_error_of_the_engine(event):
     body = b'{"model": "m", "stream": true, "messages": []}'
-    stream = Stream(read_asked(CHAT, body, "m", User("ann"), Salts(None)))
+    stream = EventStream(read_asked(CHAT, body, "m", User("ann"), Salts(None)))
     with pytest.raises(Refusal, match="the engine failed"):
         stream.for_client(event)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from relserve.call.relquery import Usage
 from relserve.errors import Failure, FailureKind
 from relserve.machine.engine_status import EngineStatus, RelStatus
-from relserve.server.page.facts import ClientFacts
+from relserve.server.page.facts import ConnectedClient
 from relserve.session.history import ErrorRecord, QueryRecord
 from tests.server.page.page_facts import WrittenFacts
 
@@ -97,7 +97,7 @@ class BusyScene(WrittenFacts):
         ]
         self.engines_now = [self._engine(wall)]
         self.clients_now = [
-            ClientFacts(7101 + i, *client[:3], state, wall - timedelta(seconds=3.2 + 17 * i), client[3])
+            ConnectedClient(7101 + i, *client[:3], state, wall - timedelta(seconds=3.2 + 17 * i), client[3])
             for i, (client, state) in enumerate(zip(CLIENTS, STATES, strict=True))
         ]
         self.errors_now = [each for each in self._errors(wall) if each[1].at <= wall]

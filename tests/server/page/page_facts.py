@@ -19,7 +19,7 @@ from relserve.machine.fleet_status import FleetStatus, MemberStatus
 from relserve.machine.gate_status import GateStatus
 from relserve.server.page.app import app
 from relserve.server.page.counters import Counters
-from relserve.server.page.facts import ClientFacts
+from relserve.server.page.facts import ConnectedClient
 from relserve.server.page.serving import serving
 from relserve.session.history import ErrorRecord, QueryRecord
 
@@ -29,14 +29,14 @@ class WrittenFacts:
     """Facts as lists that a test fills."""
 
     counters: Counters = field(default_factory=Counters)
-    clients_now: list[ClientFacts] = field(default_factory=list)
+    clients_now: list[ConnectedClient] = field(default_factory=list)
     queries_now: list[tuple[str, QueryRecord]] = field(default_factory=list)
     errors_now: list[tuple[str, ErrorRecord]] = field(default_factory=list)
     engines_now: list[EngineStatus] = field(default_factory=list)
     fleets_now: list[FleetStatus] = field(default_factory=list)
     gates_now: list[GateStatus] = field(default_factory=list)
 
-    def clients(self) -> list[ClientFacts]:
+    def clients(self) -> list[ConnectedClient]:
         return list(self.clients_now)
 
     def queries(self) -> list[tuple[str, QueryRecord]]:

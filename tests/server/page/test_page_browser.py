@@ -14,7 +14,7 @@ import pytest
 
 from relserve.server.page.app import app_of
 from relserve.server.page.serving import serving
-from relserve.server.page.watch import Watch
+from relserve.server.page.watch import ServerWatch
 from tests.server.page.browser import browser, missing
 from tests.server.page.busy_scene import BusyScene
 from tests.server.page.page_facts import WrittenFacts, served
@@ -30,7 +30,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.facts, now = BusyScene(), [0.0]
-        self.watch = Watch(self.facts, lambda: now[0])
+        self.watch = ServerWatch(self.facts, lambda: now[0])
         for second in range(608):
             now[0] = float(second)
             self.facts.move(now[0])

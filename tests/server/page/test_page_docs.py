@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from relserve.call.relquery import Usage
 from relserve.machine.gate_status import UserStatus, here
-from relserve.server.page.facts import ClientFacts
+from relserve.server.page.facts import ConnectedClient
 from relserve.session.history import QueryRecord
 from tests.server.page.page_facts import BUDGET, FLEET, WrittenFacts, engine, get, served
 
@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 def metrics() -> dict[str, set[str]]:
     """The labels of each sample's name."""
     record = QueryRecord("r", "llm", "{}", "m", 9, num_rows_done=4, usage=Usage(50, 20, 5))
-    client = ClientFacts(1, "ann", "", "127.0.0.1", "idle", datetime.now(timezone.utc), None)
+    client = ConnectedClient(1, "ann", "", "127.0.0.1", "idle", datetime.now(timezone.utc), None)
     engines = [engine(budget=BUDGET)]
     users = [UserStatus("ann", 1, 2, 7, 1, 0.5)]
     gates = [here("m", "ours", users, places=3, reason="full", speed=9.0, error=0.1)]

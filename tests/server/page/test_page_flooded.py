@@ -19,7 +19,7 @@ import pytest
 
 from relserve.errors import UsageError
 from relserve.machine.open_files import allow_open_files
-from relserve.server.options import Options
+from relserve.server.options import ServerOptions
 from relserve.server.places import LEAST, MOST, files_kept, places_of
 from tests.server.page.page_facts import get
 from tests.waiting import PATIENCE_S
@@ -76,14 +76,14 @@ def test_sockets_of_the_page_leave_files_for_sql(addresses: tuple[int, str]) -> 
     ],
 )  # fmt: skip
 def test_what_is_left_is_shared(ports: dict[str, int], left: int, expected: int) -> None:
-    options = Options(max_connections=CLIENTS, **ports)
+    options = ServerOptions(max_connections=CLIENTS, **ports)
     places = places_of(options, lambda wanted: min(wanted, files_kept(options) + left))
     assert places == (expected, expected)
 
 
 @pytest.mark.parametrize(("ports", "left"), [({}, -1), ({"http_port": 1}, LEAST - 1)])
 def test_too_few_files_are_told(ports: dict[str, int], left: int) -> None:
-    options = Options(max_connections=CLIENTS, **ports)
+    options = ServerOptions(max_connections=CLIENTS, **ports)
     with pytest.raises(UsageError, match=r"--max-connections 4 needs \d+ open files.*ulimit -n"):
         places_of(options, lambda wanted: files_kept(options) + left)
 

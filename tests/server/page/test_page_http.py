@@ -17,9 +17,9 @@ from relserve.call.relquery import Usage
 from relserve.errors import UsageError
 from relserve.machine.gate_status import GateStatus, UserStatus
 from relserve.server.page.app import app
-from relserve.server.page.facts import ClientFacts
+from relserve.server.page.facts import ConnectedClient
 from relserve.server.page.serving import page_host, serving
-from relserve.server.users.tries import Budget
+from relserve.server.users.tries import TryLimit
 from relserve.session.history import QueryRecord
 from tests.server.page.page_facts import BUDGET, FLEET, WrittenFacts, engine, get, served
 
@@ -28,7 +28,7 @@ SINCE = datetime(2027, 1, 15, 8, 0, tzinfo=timezone.utc)
 
 def busy() -> WrittenFacts:
     facts = WrittenFacts(
-        clients_now=[ClientFacts(7, "ann", "psql\ud800", "127.0.0.1:5", "active", SINCE, "SELECT '<b>'")],
+        clients_now=[ConnectedClient(7, "ann", "psql\ud800", "127.0.0.1:5", "active", SINCE, "SELECT '<b>'")],
         queries_now=[("ann", QueryRecord("r", "llm", "{}", "m", 9, num_rows_done=4, usage=Usage(50, 20, 5)))],
         engines_now=[engine(), engine(written_s=1.0)],  # two of one process
         gates_now=[
@@ -242,7 +242,7 @@ def test_step_budgets_are_shown_and_measured() -> None:
 
 
 def test_guesses_of_the_token_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relserve.server.users.tries.OF_ADDRESS", Budget(2, 1000.0))
+    monkeypatch.setattr("relserve.server.users.tries.OF_ADDRESS", TryLimit(2, 1000.0))
 
     def code(address: str, token: str) -> int:
         return get(f"{address}/api/status", Authorization=f"Bearer {token}")[0]

@@ -12,7 +12,7 @@ from relserve.errors import Failure, FailureKind
 from relserve.machine.engine_status import RelStatus
 from relserve.server.page.outlook import outlooks
 from relserve.server.page.view import status
-from relserve.server.page.watch import NUM_STEPS, Watch
+from relserve.server.page.watch import NUM_STEPS, ServerWatch
 from relserve.session.history import ErrorRecord, QueryRecord
 from relserve.tiny import MODEL_DIR
 from tests.server.page.page_facts import WrittenFacts, engine
@@ -31,10 +31,10 @@ def record(rel_id: str, **changes: object) -> QueryRecord:
     return QueryRecord(rel_id, "llm", "{}", str(MODEL_DIR), 100, **changes)
 
 
-def watching(*queries: QueryRecord) -> tuple[Watch, WrittenFacts, Time]:
+def watching(*queries: QueryRecord) -> tuple[ServerWatch, WrittenFacts, Time]:
     clock = Time()
     facts = WrittenFacts(queries_now=[("ann", each) for each in queries])
-    return Watch(facts, clock), facts, clock
+    return ServerWatch(facts, clock), facts, clock
 
 
 def test_a_pace_is_what_grew_between_two_looks() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relserve.errors import ProtocolError
-from relserve.server.rights.grants import Grant, GrantRole, Owner, Role, read_granting
+from relserve.server.rights.grants import Grant, GrantRole, OwnerChange, Role, read_granting
 
 SELECT = frozenset(["SELECT"])
 
@@ -29,8 +29,8 @@ def grant(kind, names, roles, privileges=SELECT, is_taken=False, all_in=False):
         ("REVOKE a FROM ann RESTRICT", GrantRole(True, frozenset("a"), frozenset(["ann"]))),
         ("CREATE ROLE x WITH NOLOGIN IN ROLE a", Role(False, ["x"], frozenset("a"))),
         ("DROP ROLE IF EXISTS x, y", Role(True, ["x", "y"], may_lack=True)),
-        ("ALTER TABLE s.t OWNER TO ann", Owner("table", ("s", "t"), "ann", "ALTER TABLE")),
-        ("ALTER SCHEMA s OWNER TO ann", Owner("schema", ("s",), "ann", "ALTER SCHEMA")),
+        ("ALTER TABLE s.t OWNER TO ann", OwnerChange("table", ("s", "t"), "ann", "ALTER TABLE")),
+        ("ALTER SCHEMA s OWNER TO ann", OwnerChange("schema", ("s",), "ann", "ALTER SCHEMA")),
         ("ALTER TABLE t RENAME TO owner", None),
         ("CREATE TABLE role (a INT)", None),
     ],

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from relserve.server.users.log import Entry, StatementLog
+from relserve.server.users.log import LogEntry, StatementLog
 
-ENTRY = Entry(1763800000.1234, "ann", "127.0.0.1:5000", 7, 0.25, 3, 40, None, "SELECT 'my\nsecret'")
+ENTRY = LogEntry(1763800000.1234, "ann", "127.0.0.1:5000", 7, 0.25, 3, 40, None, "SELECT 'my\nsecret'")
 
 
 @pytest.mark.parametrize("with_texts", [False, True])

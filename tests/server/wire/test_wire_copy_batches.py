@@ -14,7 +14,7 @@ from relserve.server.wire.copy_batches import copied_batch
 from relserve.server.wire.copy_options import CopyOptions, copy_options
 from relserve.server.wire.copy_reader import CopyReader, Row
 from relserve.server.wire.copy_writer import CopyWriter
-from relserve.server.wire.types import Column, pg_type
+from relserve.server.wire.types import ResultColumn, pg_type
 
 TYPES = (
     "b BOOLEAN, i INTEGER, h HUGEINT, u UBIGINT, f DOUBLE, n DECIMAL(10, 2), s VARCHAR, x BLOB, d DATE, "
@@ -30,7 +30,7 @@ VALUES = (
 )
 
 
-def sent_back(batch: pa.RecordBatch, columns: Sequence[Column], options: CopyOptions) -> list[Row]:
+def sent_back(batch: pa.RecordBatch, columns: Sequence[ResultColumn], options: CopyOptions) -> list[Row]:
     """What a client reads that gets its own COPY back, a message at a time."""
     writer = CopyWriter(columns, options)
     reader = CopyReader([column.name for column in columns], options)
@@ -54,7 +54,7 @@ def test_values_of_every_type_come_back_into_a_table(form: str) -> None:
         if False
         else "INSERT INTO t DEFAULT VALUES"
     )
-    columns = [Column(name, pg_type(kind)) for name, kind, *_ in con.execute("DESCRIBE t").fetchall()]
+    columns = [ResultColumn(name, pg_type(kind)) for name, kind, *_ in con.execute("DESCRIBE t").fetchall()]
     (batch,) = con.sql("FROM t").to_arrow_reader()
     options = copy_options({"format": form})
     rows = sent_back(batch, columns, options)
@@ -67,7 +67,7 @@ def test_values_of_every_type_come_back_into_a_table(form: str) -> None:
 
 
 def test_a_value_that_is_not_of_its_columns_type() -> None:
-    columns = [Column("l", pg_type("INTEGER[]"))]
+    columns = [ResultColumn("l", pg_type("INTEGER[]"))]
     with pytest.raises(ProtocolError, match="malformed array literal"):
         copied_batch([["1,2"]], columns, is_binary=False)
     with pytest.raises(ProtocolError, match="array parameter"):

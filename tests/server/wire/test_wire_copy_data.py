@@ -15,7 +15,7 @@ from relserve.server.wire.copy_options import CopyOptions, copy_options
 from relserve.server.wire.copy_reader import CopyReader, Row
 from relserve.server.wire.copy_writer import CopyWriter
 from relserve.server.wire.copying import CopyTo, read_copy
-from relserve.server.wire.types import TEXT, Column, PgType, pg_type
+from relserve.server.wire.types import TEXT, PgType, ResultColumn, pg_type
 
 FORMS = (
     "", "delimiter '|'", "null ''", "header", "format csv", "format csv, header match", "encoding 'gb18030'",
@@ -66,13 +66,13 @@ def payload(messages: bytes) -> list[bytes]:
     return pieces
 
 
-def write(batch: pa.RecordBatch, columns: Sequence[Column], options: CopyOptions) -> list[bytes]:
+def write(batch: pa.RecordBatch, columns: Sequence[ResultColumn], options: CopyOptions) -> list[bytes]:
     writer = CopyWriter(columns, options)
     return payload(writer.start() + writer.rows(batch) + writer.end())
 
 
 def written(rows: Sequence[Sequence[str | None]], options: CopyOptions) -> bytes:
-    columns = [Column(name, PgType(TEXT)) for name in NAMES]
+    columns = [ResultColumn(name, PgType(TEXT)) for name in NAMES]
     arrays = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(NAMES))]
     return b"".join(write(pa.RecordBatch.from_arrays(arrays, NAMES), columns, options))
 
@@ -185,7 +185,7 @@ def test_lines_are_postgresqls(form: str, lines: list[bytes]) -> None:
     """As PostgreSQL 15.18 wrote them for the same rows."""
     values = ["a,b", None, 'x"y', "n\n\t\\x\b\f\r\v", "", "\\N"]
     batch = pa.RecordBatch.from_arrays([pa.array(range(1, 7), pa.int32()), pa.array(values)], ["i", "s"])
-    columns = [Column("i", pg_type("INTEGER")), Column("s", pg_type("VARCHAR"))]
+    columns = [ResultColumn("i", pg_type("INTEGER")), ResultColumn("s", pg_type("VARCHAR"))]
     assert write(batch, columns, options_of(form)) == lines
 
 
@@ -256,7 +256,7 @@ def test_malformed_data(form: str, data: bytes, words: str) -> None:
 
 def test_options_name_columns_that_there_are() -> None:
     with pytest.raises(ProtocolError, match='"x" not referenced by COPY'):
-        CopyWriter([Column("a", PgType(TEXT))], copy_options({"format": "csv", "force_quote": ("x",)}))
+        CopyWriter([ResultColumn("a", PgType(TEXT))], copy_options({"format": "csv", "force_quote": ("x",)}))
     with pytest.raises(ProtocolError, match='"x" not referenced by COPY'):
         CopyReader(["a"], copy_options({"format": "csv", "force_null": ("x",)}))
 

@@ -14,7 +14,7 @@ from relserve.errors import ProtocolError
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.backend import ErrorFields
 from relserve.server.wire.frontend import formats_of_each, read_message, read_startup
-from relserve.server.wire.types import INT4, NUMERIC, Column, PgType, numeric
+from relserve.server.wire.types import INT4, NUMERIC, PgType, ResultColumn, numeric
 
 VERSION_3 = struct.pack("!I", 3 << 16)
 KINDS = [bytes([kind]) for kind in range(256)]
@@ -183,9 +183,9 @@ def test_messages_of_the_server(message: bytes, data: bytes) -> None:
 
 def test_the_columns_of_a_result() -> None:
     columns = [
-        Column("i", PgType(INT4), 16385, 1),
-        Column("n", numeric(10, 2)),
-        Column("l", PgType(1007, -1, INT4)),
+        ResultColumn("i", PgType(INT4), 16385, 1),
+        ResultColumn("n", numeric(10, 2)),
+        ResultColumn("l", PgType(1007, -1, INT4)),
     ]
     assert backend.row_description(columns, (1, 0, 0)) == b"T\0\0\0\x42\0\3" + b"".join((
         b"i\0" + struct.pack("!ihihih", 16385, 1, INT4, 4, -1, 1),

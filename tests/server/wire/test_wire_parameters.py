@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from relserve.errors import ProtocolError
 from relserve.server.wire import types
-from relserve.server.wire.body import Body
+from relserve.server.wire.body import MessageBody
 from relserve.server.wire.interval_values import read_interval
 from relserve.server.wire.numeric_binary import numeric, read_numeric
 from relserve.server.wire.parameters import read_parameter
@@ -182,7 +182,7 @@ def test_any_bytes_give_a_value_or_a_protocol_error(raw: bytes, format_code: int
 
 @given(st.integers(), st.integers(0, 50))
 def test_numerics_come_back_from_their_binary_form(unscaled: int, scale: int) -> None:
-    number = read_numeric(Body("numeric", numeric(unscaled, scale)))
+    number = read_numeric(MessageBody("numeric", numeric(unscaled, scale)))
     assert isinstance(number, Decimal)
     sign, digits, exponent = number.as_tuple()
     assert (-1) ** sign * int("".join(map(str, digits))) == unscaled

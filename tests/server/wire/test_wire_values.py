@@ -19,7 +19,7 @@ import pytest
 
 from relserve.errors import ProtocolError
 from relserve.server.wire import values
-from relserve.server.wire.types import INT2, Column, PgType, pg_type
+from relserve.server.wire.types import INT2, PgType, ResultColumn, pg_type
 from relserve.server.wire.values import data_rows
 
 RECORDED = json.loads((Path(__file__).parent / "postgres_values.json").read_text(encoding="utf-8"))
@@ -34,17 +34,19 @@ def database(is_lossless: bool) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def results(sql: str, zone: str, *, is_lossless: bool = True) -> tuple[list[pa.RecordBatch], list[Column]]:
+def results(
+    sql: str, zone: str, *, is_lossless: bool = True
+) -> tuple[list[pa.RecordBatch], list[ResultColumn]]:
     """The batches of a query, and its columns as a client hears of them."""
     con = database(is_lossless).cursor()
     con.execute(f"SET TimeZone = '{zone}'")
     relation = con.sql(sql)
     kinds = map(str, relation.types)
-    columns = [Column(name, pg_type(kind)) for name, kind in zip(relation.columns, kinds, strict=True)]
+    columns = [ResultColumn(name, pg_type(kind)) for name, kind in zip(relation.columns, kinds, strict=True)]
     return list(relation.to_arrow_reader()), columns
 
 
-def run(sql: str, zone: str = "UTC") -> tuple[pa.RecordBatch, list[Column]]:
+def run(sql: str, zone: str = "UTC") -> tuple[pa.RecordBatch, list[ResultColumn]]:
     """The rows of a query that gives one batch, and its columns."""
     (batch,), columns = results(sql, zone)
     return batch, columns
@@ -207,7 +209,7 @@ def test_rows_that_do_not_fit_into_one_array_go_in_parts(monkeypatch: pytest.Mon
 def test_a_column_promised_narrower_than_its_values_is_an_error() -> None:
     batch, _ = run("SELECT 70000 AS x")
     with pytest.raises(pa.ArrowInvalid, match="not in range"):
-        data_rows(batch, [Column("x", PgType(INT2))], [BINARY])
+        data_rows(batch, [ResultColumn("x", PgType(INT2))], [BINARY])
 
 
 def test_a_date_before_postgresqls_first_is_an_error_in_binary() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from relserve.linking.names import schema_names
 from relserve.linking.pointer import sql_of
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from tests.modules import later
 from training.tiny_sql.corpus.draft import MARKER
 from training.tiny_sql.corpus.lexicon.common import WORDS
@@ -146,7 +146,7 @@ def test_kinds_of_columns_are_all_asked_about():
         for handle, (_, column) in zip(made.prompt.handles.columns, made.prompt.schema.columns, strict=True):
             if handle in handles:
                 kinds.add(column.kind)
-    assert kinds == {Kind.TEXT, Kind.INT, Kind.NUM, Kind.DATE, Kind.BOOL}
+    assert kinds == {ColumnKind.TEXT, ColumnKind.INT, ColumnKind.NUM, ColumnKind.DATE, ColumnKind.BOOL}
 
 
 def test_the_column_that_names_a_row_is_the_one_that_the_prompt_marks():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.linking.pointer import pointer_prompt, sql_of
-from relserve.linking.schema import Column, Kind, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Schema, Table
 from relserve.linking.values import SchemaValues
 from tests.modules import later
 from training.tiny_sql.tokenizer import SINGLE_WORDS, WordEncoder, prompt_text, train_tokenizer
@@ -17,9 +17,9 @@ xgrammar = later("xgrammar")
 
 BEERS = Schema((
     Table("beers", (
-        Column("name", Kind.TEXT, "VARCHAR", values=("Pale Moon", "Dark Hop")),
-        Column("style", Kind.TEXT, "VARCHAR", values=("Stout", "IPA")),
-        Column("abv", Kind.NUM, "DOUBLE"),
+        Column("name", ColumnKind.TEXT, "VARCHAR", values=("Pale Moon", "Dark Hop")),
+        Column("style", ColumnKind.TEXT, "VARCHAR", values=("Stout", "IPA")),
+        Column("abv", ColumnKind.NUM, "DOUBLE"),
     )),
 ))  # fmt: skip
 ASKED = pointer_prompt(BEERS, "What is the average abv of Stout beers?", SchemaValues(BEERS), Random(1))

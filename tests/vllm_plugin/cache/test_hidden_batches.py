@@ -11,10 +11,10 @@ attending = later("relserve.vllm_plugin.cache.attending")
 batch = later("relserve.vllm_plugin.cache.batch")
 
 
-OPT = attending.Shape(x_width=1024, num_heads=16, head_dim=64, is_rotated=False)
+OPT = attending.AttentionShape(x_width=1024, num_heads=16, head_dim=64, is_rotated=False)
 
 
-def chosen(queries: int, tokens: int, shape: attending.Shape = OPT) -> bool:
+def chosen(queries: int, tokens: int, shape: attending.AttentionShape = OPT) -> bool:
     return bool(attending.absorbs(np.array([queries]), np.array([tokens]), shape)[0])
 
 
@@ -38,7 +38,7 @@ def test_made_rows_lie_one_after_the_other_in_blocks_of_their_own() -> None:
     starts = np.array([0, 3, 4, 9])
     seq_lens = np.array([7, 40, 5])
     table = np.array([[0, 9, 8], [5, 6, 0], [0, 4, 3]], np.int32)  # the second holds keys and values
-    made = batch.Rows(starts, seq_lens, table).made(np.array([0, 2]), tokens_per_block=4, block_size=2)
+    made = batch.BatchRows(starts, seq_lens, table).made(np.array([0, 2]), tokens_per_block=4, block_size=2)
     assert made.tokens.tolist() == [0, 1, 2, 4, 5, 6, 7, 8]
     assert made.x_block.tolist() == [9, 9, 9, 9]
     assert made.x_place.tolist() == made.positions.tolist() == [0, 1, 2, 3]

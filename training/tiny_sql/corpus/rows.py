@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 
 from relserve.linking.literals import QuestionValue, ValueKind
-from relserve.linking.schema import Column, Kind, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Schema, Table
 
 NUM_ROWS = 60
 NULL_SHARE = 1 / 16
@@ -63,22 +63,22 @@ def _rows(
 
 
 def _key_cells(column: Column, numbers: Sequence[int]) -> list[Cell]:
-    return [f"k{number:03d}" if column.kind is Kind.TEXT else number for number in numbers]
+    return [f"k{number:03d}" if column.kind is ColumnKind.TEXT else number for number in numbers]
 
 
 def _drawer(
     rng: random.Random, table: Table, column: Column, values: Sequence[QuestionValue], numbers: Sequence[int]
 ) -> Callable[[], Cell]:
     if column.references is not None:
-        prefix = "k{:03d}".format if column.kind is Kind.TEXT else int
+        prefix = "k{:03d}".format if column.kind is ColumnKind.TEXT else int
         return lambda: prefix(numbers[int(len(numbers) * rng.random() ** 2)])
-    if column.kind is Kind.TEXT:
+    if column.kind is ColumnKind.TEXT:
         return _texts(rng, table, column, values)
-    if column.kind in (Kind.INT, Kind.NUM):
+    if column.kind in (ColumnKind.INT, ColumnKind.NUM):
         return _numbers(rng, column, values)
-    if column.kind is Kind.DATE:
+    if column.kind is ColumnKind.DATE:
         return _dates(rng, values)
-    return (lambda: rng.random() < 0.5) if column.kind is Kind.BOOL else lambda: None
+    return (lambda: rng.random() < 0.5) if column.kind is ColumnKind.BOOL else lambda: None
 
 
 def _texts(
@@ -112,7 +112,7 @@ def _numbers(rng: random.Random, column: Column, values: Sequence[QuestionValue]
             return int(rng.choice(years) + rng.randint(-3, 3)) if years else rng.randint(1960, 2024)
         base = rng.choice(asked) if asked and rng.random() < 0.7 else rng.choice((10, 100, 1000))
         number = base if rng.random() < 0.2 and base in asked else base * rng.uniform(0.3, 1.8)
-        return round(number) if column.kind is Kind.INT else round(number, 2)
+        return round(number) if column.kind is ColumnKind.INT else round(number, 2)
 
     return draw
 

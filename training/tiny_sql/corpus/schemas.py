@@ -3,7 +3,7 @@
 import random
 from typing import TypeAlias
 
-from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from training.tiny_sql.corpus.cells import example_values
 from training.tiny_sql.corpus.lexicon import columns as names
 from training.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
@@ -16,25 +16,28 @@ Style: TypeAlias = str
 
 TABLE_COUNTS = ((1, 2, 3, 4, 5, 6), (0.40, 0.32, 0.15, 0.06, 0.04, 0.03))
 STYLES = (("snake", "Pascal", "camel", "joined", "upper"), (0.72, 0.1, 0.08, 0.06, 0.04))
-KINDS = ((Kind.TEXT, Kind.INT, Kind.NUM, Kind.DATE, Kind.BOOL), (0.34, 0.24, 0.22, 0.13, 0.07))
+KINDS = (
+    (ColumnKind.TEXT, ColumnKind.INT, ColumnKind.NUM, ColumnKind.DATE, ColumnKind.BOOL),
+    (0.34, 0.24, 0.22, 0.13, 0.07),
+)
 BASES = {
-    Kind.TEXT: names.TEXT,
-    Kind.INT: names.INT,
-    Kind.NUM: names.NUM,
-    Kind.DATE: names.DATE,
-    Kind.BOOL: names.BOOL,
+    ColumnKind.TEXT: names.TEXT,
+    ColumnKind.INT: names.INT,
+    ColumnKind.NUM: names.NUM,
+    ColumnKind.DATE: names.DATE,
+    ColumnKind.BOOL: names.BOOL,
 }
 TELLING = {
-    Kind.INT: tuple(base for base in names.INT if base in ADJECTIVES or base in EVENTS),
-    Kind.NUM: tuple(base for base in names.NUM if base in ADJECTIVES),
-    Kind.DATE: tuple(base for base in names.DATE if base in EVENTS),
+    ColumnKind.INT: tuple(base for base in names.INT if base in ADJECTIVES or base in EVENTS),
+    ColumnKind.NUM: tuple(base for base in names.NUM if base in ADJECTIVES),
+    ColumnKind.DATE: tuple(base for base in names.DATE if base in EVENTS),
 }
 SQL_TYPES = {
-    Kind.TEXT: "VARCHAR",
-    Kind.INT: "INTEGER",
-    Kind.NUM: "DOUBLE",
-    Kind.DATE: "DATE",
-    Kind.BOOL: "BOOLEAN",
+    ColumnKind.TEXT: "VARCHAR",
+    ColumnKind.INT: "INTEGER",
+    ColumnKind.NUM: "DOUBLE",
+    ColumnKind.DATE: "DATE",
+    ColumnKind.BOOL: "BOOLEAN",
 }
 MAX_COLUMNS = 40
 BRIDGE_SHARE = 0.35  # of schemas with three tables or more
@@ -120,27 +123,27 @@ class _Maker:
         rng = self._rng
         used: set[str] = set()
         if rng.random() < 0.75:
-            self._add(table, rng.choice(("id", "id", "id", noun + "_id")), Kind.INT)
+            self._add(table, rng.choice(("id", "id", "id", noun + "_id")), ColumnKind.INT)
         if rng.random() < 0.72:
             choices = names.NAMES if not table.person else ("name", "name", "full_name", "{table}_name")
-            self._add(table, rng.choice(choices).format(table=noun), Kind.TEXT)
+            self._add(table, rng.choice(choices).format(table=noun), ColumnKind.TEXT)
         while len(table.columns) < count:
             kind = rng.choices(*KINDS)[0]
             name = self._column_name(kind)
-            may_be_named = name not in self._nouns or (kind is Kind.TEXT and rng.random() < 0.5)
+            may_be_named = name not in self._nouns or (kind is ColumnKind.TEXT and rng.random() < 0.5)
             if core(name, noun) not in used and may_be_named:
                 used.add(core(name, noun))
                 self._add(table, name, kind)
 
-    def _add(self, table: SpokenTable, name: str, kind: Kind) -> SpokenColumn:
+    def _add(self, table: SpokenTable, name: str, kind: ColumnKind) -> SpokenColumn:
         column = SpokenColumn(table, styled(name, self._style), kind, tuple(name.split("_")))
         table.columns.append(column)
         return column
 
-    def _column_name(self, kind: Kind) -> str:
+    def _column_name(self, kind: ColumnKind) -> str:
         rng, held_out = self._rng, self._held_out
         base = rng.choice(TELLING[kind] if kind in TELLING and rng.random() < 0.35 else BASES[kind])
-        if kind is Kind.BOOL:
+        if kind is ColumnKind.BOOL:
             return rng.choice((base, base, base, "is_" + base))
         chance = rng.random()
         if chance < 0.50:
@@ -155,7 +158,7 @@ class _Maker:
             name = common_word(rng, held_out) + "_" + common_word(rng, held_out)
         else:
             name = made_up_word(rng, held_out)
-        return name + rng.choice(("_date", "_on", "_at", "_date")) if kind is Kind.DATE else name
+        return name + rng.choice(("_date", "_on", "_at", "_date")) if kind is ColumnKind.DATE else name
 
     def add_references(self) -> None:
         """Join every table to an earlier one; now and then a table joins two others and holds little else."""
@@ -186,14 +189,14 @@ class _Maker:
     def _refer(self, holder: SpokenTable, target: SpokenTable) -> None:
         rng = self._rng
         if all(column.words[-1] != "id" or column.refers for column in target.columns):
-            key = self._add(target, "id", Kind.INT)
+            key = self._add(target, "id", ColumnKind.INT)
             target.columns.insert(0, target.columns.pop())
             assert key.table is target
         noun = target.singular.replace(" ", "_")
         name = rng.choice((noun + "_id",) * 6 + (noun,))
         if any(column.words == tuple(name.split("_")) for column in holder.columns):
             return
-        column = self._add(holder, name, Kind.INT)
+        column = self._add(holder, name, ColumnKind.INT)
         column.refers = target.name
         holder.columns.insert(rng.randint(1, len(holder.columns) - 1), holder.columns.pop())
 
@@ -205,7 +208,7 @@ class _Maker:
             for column in table.columns:
                 column.position = position
                 position += 1
-                if column.kind is Kind.TEXT:
+                if column.kind is ColumnKind.TEXT:
                     column.values = example_values(self._rng, column, self._held_out)
         return SpokenSchema(self.tables, Schema(tuple(map(self._table, self.tables))), self._held_out)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from relserve.linking.schema import Kind, Schema
+from relserve.linking.schema import ColumnKind, Schema
 from training.tiny_sql.corpus.lexicon.columns import GROUPING_INTS, LONG_TEXTS, NEVER_SUMMED
 from training.tiny_sql.corpus.words import plural
 
@@ -18,7 +18,7 @@ class SpokenColumn:
 
     table: "SpokenTable"
     name: str
-    kind: Kind
+    kind: ColumnKind
     words: tuple[str, ...]
     position: int = -1
     refers: str | None = None
@@ -34,16 +34,18 @@ class SpokenColumn:
 
     @property
     def is_year(self) -> bool:
-        return self.kind is Kind.INT and self.words[-1] == "year"
+        return self.kind is ColumnKind.INT and self.words[-1] == "year"
 
     @property
     def is_number(self) -> bool:
-        return self.kind in (Kind.INT, Kind.NUM) and not self.is_key
+        return self.kind in (ColumnKind.INT, ColumnKind.NUM) and not self.is_key
 
     @property
     def is_counted(self) -> bool:
         """Whether its number counts things, as stars, seats or goals."""
-        return self.kind is Kind.INT and (self.words[-1] not in NEVER_SUMMED or self.words[-1].endswith("s"))
+        return self.kind is ColumnKind.INT and (
+            self.words[-1] not in NEVER_SUMMED or self.words[-1].endswith("s")
+        )
 
     @property
     def is_summed(self) -> bool:
@@ -52,9 +54,11 @@ class SpokenColumn:
     @property
     def is_group(self) -> bool:
         """Whether rows are grouped by it."""
-        if self.kind is Kind.TEXT:
+        if self.kind is ColumnKind.TEXT:
             return not self.is_long
-        return self.kind is Kind.BOOL or (self.kind is Kind.INT and self.words[-1] in GROUPING_INTS)
+        return self.kind is ColumnKind.BOOL or (
+            self.kind is ColumnKind.INT and self.words[-1] in GROUPING_INTS
+        )
 
     def meaning(self, lexicon: Mapping[str, Value]) -> Value | None:
         """What a lexicon says of this column: under its whole name, else under its last word."""
@@ -88,7 +92,7 @@ class SpokenTable:
 
     @property
     def dates(self) -> list[SpokenColumn]:
-        return [column for column in self.columns if column.kind is Kind.DATE]
+        return [column for column in self.columns if column.kind is ColumnKind.DATE]
 
     @property
     def groups(self) -> list[SpokenColumn]:
@@ -97,7 +101,7 @@ class SpokenTable:
     @property
     def name_column(self) -> SpokenColumn | None:
         """The column that names a row, where there is one: as `relserve.linking` marks it."""
-        texts = [column for column in self.columns if column.kind is Kind.TEXT]
+        texts = [column for column in self.columns if column.kind is ColumnKind.TEXT]
         return next((column for column in texts if column.words[-1].endswith(NAME_ENDINGS)), None)
 
 

@@ -2,14 +2,14 @@
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.wire.array_values import read_array_text
 
 _COUNTING = {"generate_subscripts", "array_lower", "array_upper"}
 _VECTORS = {"indkey", "indclass", "indcollation", "indoption", "proargtypes"}
 
 
-def write_array_literals(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def write_array_literals(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """'{r,v}' cast to an array, or after ANY, becomes the array of its items."""
     for node in list(tree.find_all(exp.Cast, exp.Any)):
         text = node.this.unnest()
@@ -23,7 +23,7 @@ def write_array_literals(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def count_vectors_from_one(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def count_vectors_from_one(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """indkey[0] is the first: PostgreSQL counts its vectors from 0, and DuckDB every list from 1."""
     for call in list(tree.find_all(exp.Anonymous)):
         first = call.expressions[0].name.lower() if call.expressions else ""
@@ -36,7 +36,7 @@ def count_vectors_from_one(tree: exp.Expression, asked: Asked) -> exp.Expression
     return tree
 
 
-def write_vectors_as_texts(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def write_vectors_as_texts(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """indkey::text is '2 3': PostgreSQL writes its vectors with spaces, and its arrays with braces."""
     for node in list(tree.find_all(exp.Cast)):
         if node.this.name.lower() in _VECTORS and node.to.is_type(*exp.DataType.TEXT_TYPES):

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from relserve.server.catalog.facts import Facts
-from relserve.server.catalog.names import Names
+from relserve.server.catalog.names import CatalogNames
 
 
-class Asked(NamedTuple):
+class CatalogContext(NamedTuple):
     """The catalog's names, which of some names are the users' own, and the client, if known."""
 
-    names: Names
+    names: CatalogNames
     users_own: Callable[[frozenset[str]], frozenset[str]]
     facts: Facts | None = None

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.functions import own_function
 
 _LOOKED_UP = {name: name for name in ("regclass", "regtype", "regnamespace", "regproc")} | {
@@ -29,7 +29,7 @@ _FUNCTIONS = {
 }
 
 
-def look_up_names(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def look_up_names(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """'t'::regclass is the oid of t, or its name where it is shown, cast to text, or joined to a text."""
     for node in list(tree.find_all(exp.Cast)):
         kind = _LOOKED_UP.get(_word(node.to))
@@ -39,7 +39,7 @@ def look_up_names(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def compare_functions(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def compare_functions(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """typinput holds a function's name: none is '-', and an oid to compare it with asks for its oid."""
     for node in list(tree.find_all(exp.EQ, exp.NEQ)):
         for side, other in ((node.left, node.right), (node.right, node.left)):
@@ -50,7 +50,7 @@ def compare_functions(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def cast_to_duckdbs_types(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def cast_to_duckdbs_types(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A type of PostgreSQL's catalog becomes DuckDB's; a function's oid is looked up by its name."""
     for node in list(tree.find_all(exp.Cast)):
         word = _word(node.to)

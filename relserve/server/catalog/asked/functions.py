@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.build import DATABASE
 from relserve.server.catalog.qualified import OWN_SCHEMA
 
@@ -31,7 +31,7 @@ def _call_of(path: Iterable[str], name: str, arguments: Iterable[exp.Expr]) -> e
     return exp.Dot.build([*parts, exp.Anonymous(this=name, expressions=list(arguments))])
 
 
-def drop_schemas(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def drop_schemas(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """pg_catalog.f(x) becomes f(x)."""
     for node in list(tree.find_all(exp.Dot)):
         if isinstance(node.expression, exp.Func) and node.this.name.lower() in _SCHEMAS:
@@ -42,7 +42,7 @@ def drop_schemas(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def call_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def call_the_catalogs(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A function that `_pg` has is called there; one that DuckDB has under another name, by that."""
     for version in list(tree.find_all(exp.CurrentVersion)):
         version.replace(own_function("version"))

@@ -5,7 +5,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 
 _BY_SIGN: dict[str, Callable[[exp.Expression, exp.Expression], exp.Expression]] = {
     "~": lambda a, b: exp.RegexpLike(this=a, expression=b),
@@ -29,7 +29,7 @@ _BY_SIGN: dict[str, Callable[[exp.Expression, exp.Expression], exp.Expression]] 
 _PLAIN = {"default", "c", "posix", "ucs_basic"}
 
 
-def plain_operators(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def plain_operators(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """An operator by its full name becomes the operator."""
     for node in list(tree.find_all(exp.Operator)):
         sign = str(node.args["operator"]).removeprefix("pg_catalog.")
@@ -38,7 +38,7 @@ def plain_operators(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def drop_collations(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def drop_collations(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """PostgreSQL's collations by bytes are how DuckDB compares anyway."""
     for node in list(tree.find_all(exp.Collate)):
         if node.expression.name.lower() in _PLAIN:
@@ -46,7 +46,7 @@ def drop_collations(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def escape_by_backslash(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def escape_by_backslash(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A backslash takes the meaning from % and _, as JDBC writes names; DuckDB wants to be told so."""
     for node in list(tree.find_all(exp.Like, exp.ILike)):
         if not isinstance(node.parent, exp.Escape):

@@ -2,11 +2,11 @@
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.build import DATABASE
 
 
-def shorten_columns(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def shorten_columns(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """pg_catalog.pg_class.relname becomes pg_class.relname, for the relation moves elsewhere."""
     for column in tree.find_all(exp.Column):
         if column.db.lower() in ("pg_catalog", "information_schema"):
@@ -14,7 +14,7 @@ def shorten_columns(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def write_table_oids(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def write_table_oids(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """c.tableoid is the oid of the catalog that c is."""
     for column in list(tree.find_all(exp.Column)):
         if column.name.lower() == "tableoid":
@@ -26,14 +26,14 @@ def write_table_oids(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def read_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def read_the_catalogs(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A relation of PostgreSQL's catalogs is read in `_pg`, under the name that the text knows it by."""
     for table, schema in catalog_tables(tree, asked):
         _move(table, exp.Anonymous(this=f'"{table.name.lower()}"'), schema)
     return tree
 
 
-def catalog_tables(tree: exp.Expression, asked: Asked) -> list[tuple[exp.Table, str]]:
+def catalog_tables(tree: exp.Expression, asked: CatalogContext) -> list[tuple[exp.Table, str]]:
     """The tables of a text that are relations of PostgreSQL's catalogs, each with its schema in `_pg`."""
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     bare = frozenset(t.name.lower() for t in tables if not t.db) & asked.names.catalog
@@ -48,7 +48,7 @@ def call_as_table(table: exp.Table, function: str, arguments: list[exp.Expressio
     _move(table, exp.Anonymous(this=function, expressions=arguments), "cat")
 
 
-def _schema(table: exp.Table, asked: Asked, spared: frozenset[str]) -> str | None:
+def _schema(table: exp.Table, asked: CatalogContext, spared: frozenset[str]) -> str | None:
     name, schema = table.name.lower(), table.db.lower()
     if schema == "information_schema":
         return "info" if name in asked.names.standard else None

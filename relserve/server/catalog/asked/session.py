@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.functions import duckdbs_function
 from relserve.server.catalog.asked.relations import call_as_table, catalog_tables
 from relserve.server.catalog.facts import Facts
@@ -17,7 +17,7 @@ _FELT = frozenset(
 )
 
 
-def name_the_client(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def name_the_client(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """The client's process id, user and settings are written into the text."""
     if asked.facts is None:
         return tree
@@ -30,7 +30,7 @@ def name_the_client(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def show_the_clients(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def show_the_clients(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """Who is connected, who may be, and what is set, as this client may see it."""
     if asked.facts is None or not any(table.name.lower() in _SHOWN for table in tree.find_all(exp.Table)):
         return tree
@@ -41,7 +41,7 @@ def show_the_clients(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def _told(call: exp.Anonymous, asked: Asked, facts: Facts) -> exp.Expression | None:
+def _told(call: exp.Anonymous, asked: CatalogContext, facts: Facts) -> exp.Expression | None:
     name = call.name.lower()
     first = call.expressions[0].unalias() if call.expressions else None
     if name == "pg_backend_pid":
@@ -53,7 +53,9 @@ def _told(call: exp.Anonymous, asked: Asked, facts: Facts) -> exp.Expression | N
     return None
 
 
-def _setting(which: exp.Expression, may_lack: bool, asked: Asked, facts: Facts) -> exp.Expression | None:
+def _setting(
+    which: exp.Expression, may_lack: bool, asked: CatalogContext, facts: Facts
+) -> exp.Expression | None:
     """A setting's value; one that nobody has is asked of DuckDB, or NULL where the text allows it."""
     name = _text(which)
     if name is None:
@@ -63,7 +65,7 @@ def _setting(which: exp.Expression, may_lack: bool, asked: Asked, facts: Facts) 
     return exp.Literal.string(value) if value is not None else exp.Null() if may_lack else None
 
 
-def _set(arguments: list[exp.Expression], asked: Asked) -> exp.Expression | None:
+def _set(arguments: list[exp.Expression], asked: CatalogContext) -> exp.Expression | None:
     """A setting that changes nothing here may be set; for any other DuckDB has no such function."""
     name = (_text(arguments[0]) or "").lower()
     harmless = name in asked.names.settings and name not in _FELT
@@ -75,7 +77,7 @@ def _text(node: exp.Expression) -> str | None:
     return node.name if node.is_string else None
 
 
-def _values(asked: Asked, facts: Facts) -> exp.Expression:
+def _values(asked: CatalogContext, facts: Facts) -> exp.Expression:
     """All settings, as a map."""
     told = {name: facts.setting(name) for name in asked.names.written}
     known = {name: value for name, value in told.items() if value is not None}
@@ -89,7 +91,7 @@ def _role(facts: Facts) -> list[exp.Expression]:
     return [exp.Literal.string(facts.user), exp.Boolean(this=facts.is_admin)]
 
 
-_Show = Callable[[Asked, Facts], tuple[str, list[exp.Expression]]]
+_Show = Callable[[CatalogContext, Facts], tuple[str, list[exp.Expression]]]
 _SHOWN: dict[str, _Show] = {
     "pg_stat_activity": lambda asked, facts: ("activity_of", []),
     "pg_roles": lambda asked, facts: ("roles_of", _role(facts)),

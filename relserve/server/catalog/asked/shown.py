@@ -4,13 +4,13 @@ import re
 
 from sqlglot import exp
 
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 
 _VECTORS = frozenset({"indkey", "indclass", "indcollation", "indoption", "proargtypes"})
 _CALL = re.compile(r'(?:\w+\.)?"?(\w+)"?\(')
 
 
-def fold_aliases(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def fold_aliases(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A name that stands without quotes is in small letters, as PostgreSQL's clients look it up."""
     for alias in tree.find_all(exp.Alias, exp.TableAlias):
         named = [alias.args.get("alias") if isinstance(alias, exp.Alias) else alias.this]
@@ -20,7 +20,7 @@ def fold_aliases(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def name_columns(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def name_columns(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A column of the result that the text gives no name is called what PostgreSQL calls it."""
     for item in list(_shown(tree)):
         if not isinstance(item, (exp.Alias, exp.Column, exp.Star)):
@@ -28,7 +28,7 @@ def name_columns(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def write_vectors(tree: exp.Expression, asked: Asked) -> exp.Expression:
+def write_vectors(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """A vector is shown as numbers with spaces between them."""
     for item in list(_shown(tree)):
         column = item.unalias()

@@ -11,7 +11,7 @@ from relserve.server.catalog.asked.arrays import (
     write_array_literals,
     write_vectors_as_texts,
 )
-from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, compare_functions, look_up_names
 from relserve.server.catalog.asked.functions import call_the_catalogs, drop_schemas
 from relserve.server.catalog.asked.operators import drop_collations, escape_by_backslash, plain_operators
@@ -19,7 +19,7 @@ from relserve.server.catalog.asked.relations import read_the_catalogs, shorten_c
 from relserve.server.catalog.asked.session import name_the_client, show_the_clients
 from relserve.server.catalog.asked.shown import fold_aliases, name_columns, write_vectors
 
-Rule = Callable[[exp.Expression, Asked], exp.Expression]
+Rule = Callable[[exp.Expression, CatalogContext], exp.Expression]
 NAMING: tuple[Rule, ...] = (fold_aliases, name_columns, write_vectors)
 RULES: tuple[Rule, ...] = (
     plain_operators, escape_by_backslash, drop_collations, drop_schemas, shorten_columns, write_table_oids,
@@ -48,7 +48,7 @@ def may_ask(sql: str) -> bool:
     return _ASKS.search(sql) is not None and _LLM.search(sql) is None
 
 
-def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
+def translated(sql: str, asked: CatalogContext, rules: tuple[Rule, ...] = RULES) -> str:
     """DuckDB's text for PostgreSQL's; the same where no rule applies, or sqlglot cannot read it."""
     tree = read_postgresql(sql)
     if tree is None or isinstance(tree, exp.Command):
@@ -59,7 +59,7 @@ def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
         return sql
 
 
-def _put_otherwise(tree: exp.Expression, asked: Asked, rules: tuple[Rule, ...]) -> str | None:
+def _put_otherwise(tree: exp.Expression, asked: CatalogContext, rules: tuple[Rule, ...]) -> str | None:
     """DuckDB's text for a tree; None where no rule applies."""
     for rule in NAMING:
         tree = rule(tree, asked)

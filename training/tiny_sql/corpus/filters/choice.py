@@ -1,6 +1,6 @@
 """Which condition a column gets."""
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus.conditions import bool as booleans
 from training.tiny_sql.corpus.conditions import null
 from training.tiny_sql.corpus.draft import Draft
@@ -16,13 +16,13 @@ FALSE_SHARE = 0.35
 
 def filter_on(draft: Draft, column: SpokenColumn) -> Condition:
     """A condition on the column."""
-    if column.kind is Kind.BOOL:
+    if column.kind is ColumnKind.BOOL:
         return bool_filter(draft, column)
     if draft.rng.random() < NULL_SHARE:
         return null_filter(draft, column)
-    if column.kind is Kind.TEXT:
+    if column.kind is ColumnKind.TEXT:
         return text_filter(draft, column)
-    if column.kind is Kind.DATE or (column.is_year and draft.rng.random() < 0.8):
+    if column.kind is ColumnKind.DATE or (column.is_year and draft.rng.random() < 0.8):
         return date_filter(draft, column)
     return number_filter(draft, column)
 

@@ -3,7 +3,7 @@
 import random
 from functools import cache
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from relserve.linking.words import folded
 from training.tiny_sql.corpus.conditions import date as texts
 from training.tiny_sql.corpus.conditions.forms import Forms
@@ -119,4 +119,4 @@ def _forms(rng: random.Random, column: SpokenColumn, operator: str) -> tuple[For
 
 
 def _is_only_date(column: SpokenColumn) -> bool:
-    return sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1
+    return sum(each.kind is ColumnKind.DATE or "year" in each.words for each in column.table.columns) == 1

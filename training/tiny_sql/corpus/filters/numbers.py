@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus import phrases
 from training.tiny_sql.corpus.conditions import number as texts
 from training.tiny_sql.corpus.conditions import number_verbs as verbs_texts
@@ -129,7 +129,7 @@ def has_no_rival(column: SpokenColumn, adjective: str) -> bool:
         adjectives = other.meaning(ADJECTIVES)
         if adjectives and any(adjective in each for each in adjectives):
             return False
-        if other.kind is Kind.DATE and adjective.split()[-1] in TIME_WORDS:
+        if other.kind is ColumnKind.DATE and adjective.split()[-1] in TIME_WORDS:
             return False
     return True
 
@@ -141,7 +141,7 @@ def random_number(rng: random.Random, column: SpokenColumn) -> str:
     """A number that such a column may be compared with."""
     if column.is_year:
         return str(rng.randint(1950, 2024))
-    if column.kind is Kind.INT:
+    if column.kind is ColumnKind.INT:
         return str(
             rng.choice((rng.randint(1, 12), rng.randint(1, 100), rng.randint(10, 1000), rng.choice(ROUND)))
         )

@@ -1,6 +1,6 @@
 """Conditions on texts."""
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus.conditions import text as texts
 from training.tiny_sql.corpus.draft import Draft, ValueMark
 from training.tiny_sql.corpus.filters.condition import Condition, slots_of
@@ -93,7 +93,9 @@ def _contains(draft: Draft, column: SpokenColumn) -> Condition:
 
 def _is_only_text(column: SpokenColumn) -> bool:
     """Whether a text to be searched can be no other column's."""
-    others = [other for other in column.table.columns if other is not column and other.kind is Kind.TEXT]
+    others = [
+        other for other in column.table.columns if other is not column and other.kind is ColumnKind.TEXT
+    ]
     return not any(other.is_long for other in others) if column.is_long else not others
 
 

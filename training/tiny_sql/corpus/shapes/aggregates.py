@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus import phrases
 from training.tiny_sql.corpus.draft import Draft
 from training.tiny_sql.corpus.filters.choice import filters_on
@@ -27,7 +27,7 @@ class Aggregate(NamedTuple):
 
     def said(self, draft: Draft) -> str:
         """`average price`."""
-        words = frames.DATE_WORDS if self.column.kind is Kind.DATE else frames.WORDS
+        words = frames.DATE_WORDS if self.column.kind is ColumnKind.DATE else frames.WORDS
         return said(draft, words[self.function], self.slots(draft))
 
     def slots(self, draft: Draft) -> Slots:
@@ -48,7 +48,7 @@ def some_aggregate(
 
 def functions_of(column: SpokenColumn) -> tuple[str, ...]:
     """The functions that say something of such a column."""
-    if column.kind is Kind.DATE or column.is_year:
+    if column.kind is ColumnKind.DATE or column.is_year:
         return ("max", "min")
     return ("avg", "avg", "sum", "max", "min") if column.is_summed else ("avg", "avg", "max", "min")
 
@@ -139,7 +139,7 @@ def _aggregated(draft: Draft, rows: WrittenRows) -> Written | None:
         if rng.random() < 0.5 or not draft.needs_no_table(column):
             slots["c"] = lambda: f"{draft.row(rows.table)} {draft.column(column)}"
             slots["cs"] = lambda: f"{draft.row(rows.table)} {draft.column(column, many=True)}"
-            words = frames.DATE_WORDS if column.kind is Kind.DATE else frames.WORDS
+            words = frames.DATE_WORDS if column.kind is ColumnKind.DATE else frames.WORDS
             slots["n"] = lambda: said(draft, words[aggregate.function], slots)
         return Written(said(draft, frames.ALONE, slots), answer)
     texts = _frames(rows)
@@ -147,8 +147,8 @@ def _aggregated(draft: Draft, rows: WrittenRows) -> Written | None:
         return Written(said(draft, frames.OF_THOSE, slots), answer)
     if rows.conditions and rng.random() < 0.15:
         return Written(said(draft, frames.FRONTED, slots), answer)
-    if column.kind is not Kind.DATE and rng.random() < 0.25:
-        is_counted = aggregate.function == "sum" and column.kind is Kind.INT
+    if column.kind is not ColumnKind.DATE and rng.random() < 0.25:
+        is_counted = aggregate.function == "sum" and column.kind is ColumnKind.INT
         texts = frames.TOTAL_COUNT if is_counted and rng.random() < 0.5 else OWN_FRAMES[aggregate.function]
     return Written(said(draft, texts, slots), answer)
 
@@ -156,7 +156,7 @@ def _aggregated(draft: Draft, rows: WrittenRows) -> Written | None:
 def _unnamed(draft: Draft, rows: WrittenRows, aggregate: Aggregate, slots: Slots) -> str | None:
     """Without the column's name: how old are students on average, when was the last one hired."""
     function, column = aggregate
-    if column.kind is Kind.DATE:
+    if column.kind is ColumnKind.DATE:
         events = column.meaning(EVENTS)
         others = [other for other in rows.table.columns if other is not column]
         if not events or any(set(events) & set(other.meaning(EVENTS) or ()) for other in others):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus.draft import Draft
 from training.tiny_sql.corpus.filters.numbers import has_no_rival
 from training.tiny_sql.corpus.frames import columns as frames
@@ -53,12 +53,12 @@ def list_columns(draft: Draft) -> Written | None:
 def _means_values(columns: Sequence[SpokenColumn]) -> bool:
     """Whether the bare plural asks for the different values: of a text column that names no row."""
     column = columns[0]
-    return len(columns) == 1 and column.kind is Kind.TEXT and column is not column.table.name_column
+    return len(columns) == 1 and column.kind is ColumnKind.TEXT and column is not column.table.name_column
 
 
 def sortable(table: SpokenTable) -> list[SpokenColumn]:
     """The columns by which people order rows."""
-    return [column for column in table.plain if column.kind is not Kind.BOOL] or table.columns
+    return [column for column in table.plain if column.kind is not ColumnKind.BOOL] or table.columns
 
 
 def order_by(draft: Draft, table: SpokenTable) -> tuple[str, Answer]:
@@ -67,9 +67,9 @@ def order_by(draft: Draft, table: SpokenTable) -> tuple[str, Answer]:
     column = rng.choice(sortable(table))
     descending = rng.random() < 0.5
     texts: Sequence[str] = frames.DESCENDING if descending else frames.ASCENDING
-    if column.kind is Kind.DATE and rng.random() < 0.6:
+    if column.kind is ColumnKind.DATE and rng.random() < 0.6:
         texts = frames.LATEST if descending else frames.EARLIEST
-    elif column.kind is Kind.TEXT and rng.random() < 0.6:
+    elif column.kind is ColumnKind.TEXT and rng.random() < 0.6:
         texts = frames.REVERSE_ALPHABETIC if descending else frames.ALPHABETIC
     slots: Slots = {"col": lambda: draft.column(column)}
     adjectives = column.meaning(ADJECTIVES)
@@ -91,7 +91,7 @@ def distinct_values(draft: Draft) -> Written | None:
         return None
     column = rng.choice(table.groups)
     alone = rng.random() < 0.5 and draft.needs_no_table(column)
-    if alone and (column.kind is not Kind.TEXT or column is table.name_column):
+    if alone and (column.kind is not ColumnKind.TEXT or column is table.name_column):
         return None
     rows = WrittenRows(table) if alone else some_rows(draft, table, 0.2, column)
     slots = rows.slots(draft)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.phrase_files import Phrases
 from training.tiny_sql.corpus import phrases
 from training.tiny_sql.corpus.draft import Draft, Token
@@ -100,7 +100,7 @@ def _group(draft: Draft, share: float) -> tuple[WrittenRows, Answer, Slots] | No
     rows = some_rows(draft, table, share, column)
     slots = rows.slots(draft)
     key: Answer = (column,)
-    if column.kind is Kind.DATE:
+    if column.kind is ColumnKind.DATE:
         key = ("year", "(", column, ")")
         slots |= {"g": lambda: _year(draft, column), "gs": lambda: _year(draft, column, many=True)}
     else:
@@ -112,7 +112,7 @@ def _year(draft: Draft, column: SpokenColumn, many: bool = False) -> str:
     """`year`, where the table has one date, else `year of the order date`."""
     rng = draft.rng
     year = "years" if many else "year"
-    dates = [each for each in column.table.columns if each.kind is Kind.DATE or "year" in each.words]
+    dates = [each for each in column.table.columns if each.kind is ColumnKind.DATE or "year" in each.words]
     if len(dates) == 1 and rng.random() < 0.5:
         return year
     if "year" in column.words:

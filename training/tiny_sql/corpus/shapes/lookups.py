@@ -1,6 +1,6 @@
 """Questions for what one thing has, which is called by its name."""
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus.draft import Draft
 from training.tiny_sql.corpus.filters.texts import text_value
 from training.tiny_sql.corpus.frames import lookups as frames
@@ -71,7 +71,7 @@ def question_for(draft: Draft, column: SpokenColumn) -> str | None:
 def _could_answer(question: str, column: SpokenColumn) -> bool:
     """Whether a question for a time or a place would find another column, too."""
     if question.startswith("when"):
-        return column.kind is Kind.DATE or "year" in column.words
+        return column.kind is ColumnKind.DATE or "year" in column.words
     return question.startswith("where") and bool(column.meaning(WHERES))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from relserve.linking.schema import Kind
+from relserve.linking.schema import ColumnKind
 from training.tiny_sql.corpus.draft import Draft
 from training.tiny_sql.corpus.filters.numbers import has_no_rival, is_only
 from training.tiny_sql.corpus.frames import joins as join_frames
@@ -77,7 +77,7 @@ def _wordings(
         slots["cs"] = lambda: draft.column(column, many=True)
         slots["most"] = lambda: rng.choice(MOST if descending else FEWEST)
         return frames.BY_NUMBER, frames.HAS_NUMBER, frames.MANY_BY_NUMBER, frames.HAVE_NUMBER
-    if column.kind is Kind.DATE:
+    if column.kind is ColumnKind.DATE:
         return frames.BY_COLUMN, frames.IS_BEST_DATE, frames.MANY_BY_DATE, frames.HAVE_BEST_DATE
     is_best = frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
     return frames.BY_COLUMN, is_best, frames.MANY_BY_COLUMN, frames.HAVE_BEST_COLUMN
@@ -169,13 +169,13 @@ def _superlative(draft: Draft, column: SpokenColumn, descending: bool) -> str | 
     if adjectives is not None:
         chosen = rng.choice(adjectives.most if descending else adjectives.least)
         return chosen if _is_clear(column, chosen) else None
-    if column.kind is not Kind.DATE:
+    if column.kind is not ColumnKind.DATE:
         return None
     events = column.meaning(EVENTS)
     if events and rng.random() < 0.6:
         texts = frames.LATEST_EVENT if descending else frames.EARLIEST_EVENT
         return said(draft, texts, {"p": lambda: rng.choice(events)})
-    if sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1:
+    if sum(each.kind is ColumnKind.DATE or "year" in each.words for each in column.table.columns) == 1:
         chosen = rng.choice(DATE_SUPERLATIVES[descending])
         return chosen if _is_clear(column, chosen) else None
     return None
@@ -192,7 +192,7 @@ def _is_clear(column: SpokenColumn, superlative: str) -> bool:
 
 def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
     rng = draft.rng
-    is_date = column.kind is Kind.DATE
+    is_date = column.kind is ColumnKind.DATE
     best = (
         (frames.LATE if descending else frames.EARLY)
         if is_date
