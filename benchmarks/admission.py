@@ -32,8 +32,8 @@ from benchmarks.admission_runs import (
     SWEEP_GAIN,
     SYSTEMS,
     W2_GAIN,
-    Cell,
-    Result,
+    AdmissionCell,
+    AdmissionResult,
     best_static,
     fitted,
     run_cells,
@@ -54,19 +54,19 @@ SHOWN = ("SABER", "ours")
 LONG = 400  # requests of the runs beyond the paper's
 
 
-class Found:
+class AdmissionResults:
     """All results, by mix, load and system."""
 
-    def __init__(self, results: dict[Cell, Result], loads: Sequence[float]) -> None:
+    def __init__(self, results: dict[AdmissionCell, AdmissionResult], loads: Sequence[float]) -> None:
         self._results, self.loads = results, loads
 
     def goodput(self, mix: str, rate: float, system: str) -> float:
         """Percent."""
-        return self._results[Cell(mix, rate, system)].goodput
+        return self._results[AdmissionCell(mix, rate, system)].goodput
 
     def ratio(self, mix: str, rate: float, system: str) -> float:
         """Mean latency over its limit."""
-        return self._results[Cell(mix, rate, system)].ratio
+        return self._results[AdmissionCell(mix, rate, system)].ratio
 
     def best(self, mix: str, rate: float) -> str:
         """The static limit that was best there, chosen afterwards."""
@@ -97,7 +97,7 @@ class Found:
         }  # fmt: skip
 
 
-def figure_1(found: Found) -> list[list[Any]]:
+def figure_1(found: AdmissionResults) -> list[list[Any]]:
     """Goodput by static limit and load, and the best limits."""
     rows = []
     for mix in MIXES:
@@ -109,7 +109,7 @@ def figure_1(found: Found) -> list[list[Any]]:
     return rows
 
 
-def figure_3(found: Found) -> list[list[Any]]:
+def figure_3(found: AdmissionResults) -> list[list[Any]]:
     """Goodput at 5, 10 and 20 requests a second."""
     rows = []
     for mix in MIXES:
@@ -125,7 +125,7 @@ def figure_3(found: Found) -> list[list[Any]]:
     return rows
 
 
-def figure_5(found: Found) -> list[list[Any]]:
+def figure_5(found: AdmissionResults) -> list[list[Any]]:
     """Gains over the best static limit of each load, and over one for all loads of a mix."""
     rows = []
     for mix in MIXES:
@@ -148,7 +148,7 @@ def figure_5(found: Found) -> list[list[Any]]:
     return rows
 
 
-def figure_6(found: Found) -> list[list[Any]]:
+def figure_6(found: AdmissionResults) -> list[list[Any]]:
     """Ratios of latency to limit at the ends of the sweep, and their variation."""
     rows = []
     for mix in MIXES:
@@ -166,7 +166,7 @@ def figure_6(found: Found) -> list[list[Any]]:
     return rows
 
 
-def figure_7(found: Found) -> list[list[Any]]:
+def figure_7(found: AdmissionResults) -> list[list[Any]]:
     """The three curves, their R2, and the gains of SABER with each."""
     rows: list[list[Any]] = []
     for system, (kind, from_first) in PUBLISHED.items():
@@ -178,13 +178,13 @@ def figure_7(found: Found) -> list[list[Any]]:
     return rows
 
 
-def beyond(results: dict[Cell, Result], cells: Sequence[Cell]) -> list[list[Any]]:
+def beyond(results: dict[AdmissionCell, AdmissionResult], cells: Sequence[AdmissionCell]) -> list[list[Any]]:
     """Longer runs, an engine whose speed the load does not tell, one that turns ten times slower."""
     groups = dict.fromkeys((c.engine, c.mix, c.rate) for c in cells)
     systems = list(dict.fromkeys(c.system for c in cells if c.system not in STATIC))
     rows = []
     for engine, mix, rate in groups:
-        at = {s: results[Cell(mix, rate, s, LONG, engine)] for s in (*STATIC, *systems)}
+        at = {s: results[AdmissionCell(mix, rate, s, LONG, engine)] for s in (*STATIC, *systems)}
         best = best_static(lambda system, at=at: at[system].goodput)
         rows.append([
             engine, mix, rate, best.removeprefix("static "), at[best].goodput,
@@ -195,16 +195,18 @@ def beyond(results: dict[Cell, Result], cells: Sequence[Cell]) -> list[list[Any]
     return rows
 
 
-def beyond_cells(quick: bool) -> list[Cell]:
+def beyond_cells(quick: bool) -> list[AdmissionCell]:
     """What `beyond` shows."""
     places = [(mix, rate) for mix in ("W3", "W1") for rate in (5.0, 8.0)]
     places = [("steady", *place) for place in places] + [("erratic", "W3", 5.0), ("tenth", "W3", 3.0)]
     places = places[:1] if quick else places
     systems = (*STATIC, "SABER", "ours", "ours cold")
-    return [Cell(mix, rate, system, LONG, engine) for engine, mix, rate in places for system in systems]
+    return [
+        AdmissionCell(mix, rate, system, LONG, engine) for engine, mix, rate in places for system in systems
+    ]
 
 
-def headline_of(found: Found) -> dict[str, Any]:
+def headline_of(found: AdmissionResults) -> dict[str, Any]:
     """Ours, and the published rule by the same measures."""
     one, head = found.single(), {}
     for name, system in (("", "ours"), ("published_", "SABER")):
@@ -227,9 +229,9 @@ def main() -> None:
         loads, args.seeds = (2, 10, 20), min(args.seeds, 1)
     started, seeds = time.perf_counter(), range(1, args.seeds + 1)
     more = beyond_cells(args.quick)
-    cells = [Cell(mix, rate, system) for mix in MIXES for rate in loads for system in SYSTEMS]
+    cells = [AdmissionCell(mix, rate, system) for mix in MIXES for rate in loads for system in SYSTEMS]
     results = run_cells(cells, seeds) | run_cells(more, seeds[:2])
-    found = Found(results, loads)
+    found = AdmissionResults(results, loads)
     details: dict[str, Any] = {"figure_1": figure_1(found), "figure_3": figure_3(found)}
     details |= {"figure_5": figure_5(found), "figure_6": figure_6(found), "figure_7": figure_7(found)}
     details |= {"beyond": beyond(results, more), "seeds": list(seeds)}
@@ -238,7 +240,7 @@ def main() -> None:
     finish("admission", headline_of(found), details, args.quick, partial(plot, found))
 
 
-def plot(found: Found, path: Path) -> None:
+def plot(found: AdmissionResults, path: Path) -> None:
     """Figure 5: goodput by load, a panel a mix."""
     import matplotlib as mpl
 

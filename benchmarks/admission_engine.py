@@ -33,7 +33,7 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.hybrid.requests import FIRST_TOKEN, LAST_TOKEN
 from benchmarks.relquery_hooks import TRUE_TOKENS
 from benchmarks.relquery_worker import build
-from benchmarks.slo.step_times import StepTimes, fitted
+from benchmarks.slo.step_times import LinearStepTimes, fitted
 from lab.simulator.admission.run import AdmissionOutcome, ServedRequest, Spec
 from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.online import OnlineCurve
@@ -62,7 +62,7 @@ STATIC = tuple(f"static-{limit}" for limit in LIMITS)
 SYSTEMS = (*STATIC, "saber", "ours")
 
 
-class Measured(NamedTuple):
+class EngineProfile(NamedTuple):
     """A request of the profile: the mean load beside it, its seconds, tokens a second from its first on."""
 
     spec: Spec
@@ -71,7 +71,7 @@ class Measured(NamedTuple):
     speed: float
 
 
-class Engine:
+class SteppedEngine:
     """vLLM in this process, one step at a time, and its clock."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Engine:
         """The steps until now, as those of a process that has just begun."""
         self._clock.samples = []
 
-    def charge(self) -> tuple[StepTimes, float]:
+    def charge(self) -> tuple[LinearStepTimes, float]:
         """Count steps by a fit to all that were measured; gives it and the variance that it explains."""
         steps = [[*step.work, step.seconds] for step in self._clock.samples]
         self._clock.cost = cost = fitted(steps)
@@ -140,7 +140,9 @@ def _external(name: str) -> str:
     return name[:-9] if len(name) > 9 and name[-9] == "-" else name
 
 
-def profile(engine: Engine, specs: Sequence[Spec], loads: Sequence[int] = PROFILED) -> list[Measured]:
+def profile(
+    engine: SteppedEngine, specs: Sequence[Spec], loads: Sequence[int] = PROFILED
+) -> list[EngineProfile]:
     """Serve so many at a time, at each load in turn."""
     found, coming = [], list(specs)
     for load in loads:
@@ -163,11 +165,11 @@ def profile(engine: Engine, specs: Sequence[Spec], loads: Sequence[int] = PROFIL
                 if spec.num_output > 2 and name in first_s:
                     seconds, speaks_s = now_s - began_s, now_s - first_s[name]
                     speed = (spec.num_output - 1) / speaks_s
-                    found.append(Measured(spec, (load_s - load_before_s) / seconds, seconds, speed))
+                    found.append(EngineProfile(spec, (load_s - load_before_s) / seconds, seconds, speed))
     return found
 
 
-def serve(engine: Engine, specs: Sequence[Spec], door: AdmissionController) -> AdmissionOutcome:
+def serve(engine: SteppedEngine, specs: Sequence[Spec], door: AdmissionController) -> AdmissionOutcome:
     """Serve every request behind a door; times are seconds from the beginning."""
     served = {spec.request_id: ServedRequest(spec) for spec in specs}
     upcoming = sorted(specs, key=lambda spec: spec.arrival_s, reverse=True)
@@ -217,7 +219,7 @@ def scaled(specs: Sequence[Spec], prefix: str, limits_s: dict[str, float] | None
     ]  # fmt: skip
 
 
-def limits_of(alone: Sequence[Measured]) -> dict[str, float]:
+def limits_of(alone: Sequence[EngineProfile]) -> dict[str, float]:
     """Limits by task: what it takes alone, as many times as Table I's on the simulated engine."""
     speed = statistics.median(each.speed for each in alone)
     before_s = statistics.median(each.seconds - each.spec.num_output / each.speed for each in alone)
@@ -229,7 +231,9 @@ def limits_of(alone: Sequence[Measured]) -> dict[str, float]:
     return found
 
 
-def door_of(system: str, measured: Sequence[Measured], limits_s: dict[str, float]) -> AdmissionController:
+def door_of(
+    system: str, measured: Sequence[EngineProfile], limits_s: dict[str, float]
+) -> AdmissionController:
     """A fresh door that knows what was measured before."""
     samples = [SpeedSample(each.load, each.speed) for each in measured]
     if system != "ours":
@@ -253,7 +257,7 @@ def main() -> None:
     mixes = ["W3"] if args.quick else list(MIXES)
     seeds = range(1, 2 if args.quick else args.seeds + 1)
     number = 20 if args.quick else 100
-    engine = Engine()
+    engine = SteppedEngine()
     profile(engine, scaled(requests("W3", 1.0, 0, 50, "warm"), "w"), [8])
     engine.forget()
     profile(engine, scaled(requests("W3", 1.0, 0, 500, "steps"), "s"))

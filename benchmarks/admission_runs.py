@@ -61,7 +61,7 @@ R2: dict[Kind, float] = {"usl": 0.99, "logistic": 0.97, "linear": 0.91}
 W2_GAIN: dict[Kind, float] = {"usl": 1.2, "logistic": -5.3, "linear": -6.7}
 
 
-class Cell(NamedTuple):
+class AdmissionCell(NamedTuple):
     """A run: the mix, requests a second, how many, and the system."""
 
     mix: str
@@ -71,7 +71,7 @@ class Cell(NamedTuple):
     engine: str = "steady"
 
 
-class Result(NamedTuple):
+class AdmissionResult(NamedTuple):
     """Means over seeds: goodput (percent), latency over limit, relative error of estimates (median)."""
 
     goodput: float
@@ -158,14 +158,14 @@ def door_of(system: str, seed: int) -> tuple[AdmissionController, float | None]:
     return door, POLLS_S["ours"]
 
 
-def run_one(cell: Cell, seed: int) -> AdmissionOutcome:
+def run_one(cell: AdmissionCell, seed: int) -> AdmissionOutcome:
     """One run."""
     door, poll_s = door_of(cell.system, seed)
     specs = requests(cell.mix, cell.rate, seed, cell.num_requests)
     return simulate(specs, ENGINES[cell.engine], door, seed, poll_s)
 
 
-def measure(cell: Cell, seeds: Sequence[int]) -> Result:
+def measure(cell: AdmissionCell, seeds: Sequence[int]) -> AdmissionResult:
     """One cell over all seeds."""
     each, ratios, errors = [], [], []
     for seed in seeds:
@@ -177,10 +177,10 @@ def measure(cell: Cell, seeds: Sequence[int]) -> Result:
             for s in outcome.served if s.estimate_s is not None
         ]  # fmt: skip
     error = statistics.median(errors) if errors else 0.0
-    return Result(statistics.fmean(each), statistics.fmean(ratios), error, tuple(each))
+    return AdmissionResult(statistics.fmean(each), statistics.fmean(ratios), error, tuple(each))
 
 
-def run_cells(cells: Iterable[Cell], seeds: Sequence[int]) -> dict[Cell, Result]:
+def run_cells(cells: Iterable[AdmissionCell], seeds: Sequence[int]) -> dict[AdmissionCell, AdmissionResult]:
     """All cells, on all cores."""
     wanted = list(dict.fromkeys(cells))
     profiled()

@@ -48,7 +48,7 @@ class CountingEngine:
         """Leave the engine to the other sides."""
 
 
-class Side:
+class AnalyticsSide:
     """One way to answer: how its database is opened, on a session of its own, and how its queries are run."""
 
     def __init__(
@@ -158,9 +158,9 @@ def as_written() -> Iterator[None]:
         yield
 
 
-def sides(engine: Engine, database: Callable[[], duckdb.DuckDBPyConnection]) -> dict[str, Side]:
+def sides(engine: Engine, database: Callable[[], duckdb.DuckDBPyConnection]) -> dict[str, AnalyticsSide]:
     """All that are compared, by name, each on a database of its own."""
-    side = partial(Side, engine)
+    side = partial(AnalyticsSide, engine)
     return {
         "row by row": side(database(), row_by_row),
         "batch": side(database(), ours, Unfolded, as_written),

@@ -27,7 +27,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-class Served(NamedTuple):
+class ServedTrace(NamedTuple):
     """How a trace was served: seconds by relQuery, and rows that lost their memory."""
 
     latency_s: dict[str, float]
@@ -84,10 +84,10 @@ def served(
     policy: SchedulingPolicy,
     cap: int | None = None,
     lengths: LengthLearner | None = None,
-) -> Served:
+) -> ServedTrace:
     """Serve a trace; every relQuery declares `cap` where that is given, `lengths` is known beforehand."""
     outcome = simulate(declared(trace, cap), spec, policy, lengths=lengths)
-    return Served({each.rel_id: each.latency_s for each in outcome.latencies}, outcome.num_preemptions)
+    return ServedTrace({each.rel_id: each.latency_s for each in outcome.latencies}, outcome.num_preemptions)
 
 
 def capacity(trace: Sequence[RelSpec], spec: RelQueryEngineSpec) -> float:

@@ -45,7 +45,7 @@ Made by `.venv/bin/python -m benchmarks.bad_input` on the embedded model; every 
 """
 
 
-class Case(NamedTuple):
+class BadInputCase(NamedTuple):
     """One case: how it is done in words or SQL, the doing, and words that must be seen."""
 
     name: str
@@ -54,9 +54,9 @@ class Case(NamedTuple):
     key: str
 
 
-def sql(name: str, text: str, key: str) -> Case:
+def sql(name: str, text: str, key: str) -> BadInputCase:
     """A case that is one statement."""
-    return Case(name, f"`{text}`", lambda con: con.execute(text).fetchall(), key)
+    return BadInputCase(name, f"`{text}`", lambda con: con.execute(text).fetchall(), key)
 
 
 def with_error_table(text: str) -> Callable[[Connection], Any]:
@@ -144,40 +144,66 @@ LONG = "SELECT llm('Sum up: {}', repeat('beer ', 20000))"
 MEGABYTE = "SELECT llm_filter('Good? {}', repeat('x', 1000000))"
 CASES = [
     sql("unknown placeholder", "SELECT llm('Rate {review} by {author}', 'fine')", "{author} has no argument"),
-    sql("placeholder that the row lacks", "SELECT llm('Rate {reviw}', t) FROM (SELECT 'x' AS review) t",
-        "The row has: review"),
+    sql(
+        "placeholder that the row lacks",
+        "SELECT llm('Rate {reviw}', t) FROM (SELECT 'x' AS review) t",
+        "The row has: review",
+    ),
     sql("unused argument", "SELECT llm('Rate {}', 'fine', 'left over')", "argument 2 has no placeholder"),
     sql("unclosed brace", "SELECT llm('Rate {review', 'fine')", "'{' is never closed"),
-    sql("ninth positional argument",
-        "SELECT llm('{}{}{}{}{}{}{}{}{}', 1, 2, 3, 4, 5, 6, 7, 8, 9)", "at most 8"),
+    sql(
+        "ninth positional argument",
+        "SELECT llm('{}{}{}{}{}{}{}{}{}', 1, 2, 3, 4, 5, 6, 7, 8, 9)",
+        "at most 8",
+    ),
     sql("unknown option", "SELECT llm('Rate {}', 'fine', max_token := 5)", "max_tokens"),
     sql("option of the wrong type", "SELECT llm('Rate {}', 'fine', max_tokens := 'five')", "whole number"),
-    sql("thoughts of a model that has none",
-        "SELECT llm('Rate {}', 'fine', thinking := 'low', model := 'tiny')", "cannot be asked to think"),
+    sql(
+        "thoughts of a model that has none",
+        "SELECT llm('Rate {}', 'fine', thinking := 'low', model := 'tiny')",
+        "cannot be asked to think",
+    ),
     sql("choices empty", "SELECT llm_classify('Mood of {}', 'fine', choices := [])", "not empty"),
-    sql("choices duplicated", "SELECT llm_classify('Mood of {}', 'fine', choices := ['a', 'a'])",
-        "more than once"),
+    sql(
+        "choices duplicated",
+        "SELECT llm_classify('Mood of {}', 'fine', choices := ['a', 'a'])",
+        "more than once",
+    ),
     sql("choices missing", "SELECT llm_classify('Mood of {}', 'fine')", "needs choices"),
     sql("unknown model path", "SELECT llm('Rate {}', 'fine', model := './no/such/folder')", "no model"),
-    Case("prompt longer than the context", f"`{LONG}`", with_error_table(LONG), "over_context"),
-    Case("the same with on_error := 'raise'", "`.., on_error := 'raise'`",
-         lambda con: con.execute(LONG[:-1] + ", on_error := 'raise')").fetchall(), "context holds"),
+    BadInputCase("prompt longer than the context", f"`{LONG}`", with_error_table(LONG), "over_context"),
+    BadInputCase(
+        "the same with on_error := 'raise'",
+        "`.., on_error := 'raise'`",
+        lambda con: con.execute(LONG[:-1] + ", on_error := 'raise')").fetchall(),
+        "context holds",
+    ),
     sql("empty string", "SELECT llm_filter('Is it good? {}', '')", "[("),
     sql("NULL", "SELECT llm_filter('Is it good? {}', NULL)", "[(None,)]"),
     sql("emoji", "SELECT llm_filter('Is it good? {}', '\U0001f600\U0001f44d')", "[("),
-    Case("lone surrogate", "a parameter that is half a character, '\\ud83d'",
-         lambda con: con.execute("SELECT llm_filter('Good? {}', ?)", ["\ud83d"]).fetchall(), "urrogate"),
-    Case("1 MB cell", f"`{MEGABYTE}`", with_error_table(MEGABYTE), "over_context"),
+    BadInputCase(
+        "lone surrogate",
+        "a parameter that is half a character, '\\ud83d'",
+        lambda con: con.execute("SELECT llm_filter('Good? {}', ?)", ["\ud83d"]).fetchall(),
+        "urrogate",
+    ),
+    BadInputCase("1 MB cell", f"`{MEGABYTE}`", with_error_table(MEGABYTE), "over_context"),
     sql("zero rows", "SELECT llm('Rate {}', i) FROM range(0) t(i)", "[]"),
-    Case("engine killed with SIGKILL", "kill -9 in the middle of 3,000 rows", killed_engine, "3000"),
-    Case("two threads on one connection", "both execute a query of 50 rows, then read", two_threads,
-         "50 answers; the other"),
-    Case("port taken by something else", "a URL where no LLM server listens", port_taken, "404"),
-    Case("no disk space for the cache folder", "RELSERVE_CACHE_DIR is not writable", no_disk, "cache folder"),
-]  # fmt: skip
+    BadInputCase("engine killed with SIGKILL", "kill -9 in the middle of 3,000 rows", killed_engine, "3000"),
+    BadInputCase(
+        "two threads on one connection",
+        "both execute a query of 50 rows, then read",
+        two_threads,
+        "50 answers; the other",
+    ),
+    BadInputCase("port taken by something else", "a URL where no LLM server listens", port_taken, "404"),
+    BadInputCase(
+        "no disk space for the cache folder", "RELSERVE_CACHE_DIR is not writable", no_disk, "cache folder"
+    ),
+]
 
 
-def seen(case: Case, con: Connection) -> str:
+def seen(case: BadInputCase, con: Connection) -> str:
     """What a user sees: the rows, or the error's type and message."""
     try:
         return str(case.run(con))
@@ -185,10 +211,10 @@ def seen(case: Case, con: Connection) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-class Outcome(NamedTuple):
+class BadInputOutcome(NamedTuple):
     """What became of a case: the text that the user sees, and the seconds until then."""
 
-    case: Case
+    case: BadInputCase
     text: str
     seconds: float
 
@@ -212,11 +238,11 @@ class Outcome(NamedTuple):
         return f"| {self.case.name} | {self.case.done.replace('|', '&#124;')} | {cell} |\n"
 
 
-def outcome_of(case: Case, con: Connection) -> Outcome:
+def outcome_of(case: BadInputCase, con: Connection) -> BadInputOutcome:
     """Run a case."""
     started = time.monotonic()
     text = seen(case, con)
-    return Outcome(case, text, time.monotonic() - started)
+    return BadInputOutcome(case, text, time.monotonic() - started)
 
 
 def main() -> None:

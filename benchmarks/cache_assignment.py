@@ -40,7 +40,7 @@ STEP_S, SLO_S = 0.05, 5.0
 WARM_UP_STEPS = 20
 
 
-class Measured(NamedTuple):
+class PlanTime(NamedTuple):
     """Milliseconds a step of one variant with one number of requests."""
 
     variant: str
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
     running: float
 
 
-class Load:
+class SteadyLoad:
     """As many unfinished requests as are wanted, at any time."""
 
     def __init__(self, count: int, seed: int) -> None:
@@ -86,9 +86,9 @@ class Load:
             self.one_more(now_s)
 
 
-def measure(variant: str, count: int, num_steps: int) -> Measured:
+def measure(variant: str, count: int, num_steps: int) -> PlanTime:
     """Medians over the steps, and the 99th percentile."""
-    load, policy = Load(count, seed=count), make(variant)
+    load, policy = SteadyLoad(count, seed=count), make(variant)
     planned, kept, running = list[float](), list[float](), list[int]()
     for step in range(WARM_UP_STEPS + num_steps):
         now_s = STEP_S * step
@@ -101,12 +101,12 @@ def measure(variant: str, count: int, num_steps: int) -> Measured:
         running.append(len(plan.run))
     planned, kept = planned[WARM_UP_STEPS:], kept[WARM_UP_STEPS:]
     p99 = statistics.quantiles(planned, n=100)[98]
-    return Measured(
+    return PlanTime(
         variant, count, statistics.median(planned), p99, statistics.median(kept), statistics.mean(running)
     )
 
 
-def over_n_log_n(measured: Sequence[Measured], variant: str) -> float:
+def over_n_log_n(measured: Sequence[PlanTime], variant: str) -> float:
     """How many times as much the largest size takes as the smallest, over what n log n would grow by."""
     few, *_, many = [each for each in measured if each.variant == variant]
     grows = many.candidates * math.log(many.candidates) / (few.candidates * math.log(few.candidates))
@@ -120,7 +120,7 @@ def main() -> None:
     gc.freeze()
     measured = [measure(variant, count, num_steps) for variant in VARIANTS for count in sizes]
     rows = [[*each, PAPER_MS.get(each.candidates)] for each in measured]
-    columns = [*Measured._fields, "paper_ms"]
+    columns = [*PlanTime._fields, "paper_ms"]
     print(table(columns, rows))
     near = 1600 if 1600 in sizes else 400
     at_near = {each.variant: round(each.plan_ms, 3) for each in measured if each.candidates == near}
@@ -134,7 +134,7 @@ def main() -> None:
     finish("cache_assignment", headline, details, args.quick, lambda path: plot(path, measured))
 
 
-def plot(path: Path, measured: Sequence[Measured]) -> None:
+def plot(path: Path, measured: Sequence[PlanTime]) -> None:
     """Time over candidates, with the paper's Table 6."""
     import matplotlib as mpl
 

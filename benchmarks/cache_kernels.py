@@ -50,7 +50,7 @@ SCALE = HEAD_DIM**-0.5
 Step = Callable[[], object]
 
 
-class Case(NamedTuple):
+class KernelCase(NamedTuple):
     """What one line of the table is measured on."""
 
     dtype: torch.dtype
@@ -63,10 +63,10 @@ class Case(NamedTuple):
 
 
 @dataclass
-class Layer:
+class CachedLayer:
     """A layer's weights and the two caches of one batch, full of the same tokens."""
 
-    case: Case
+    case: KernelCase
     query: Tensor
     rows: Tensor
     wk: Tensor
@@ -94,7 +94,7 @@ class Layer:
 class VllmAttention:
     """vLLM's operators on its paged cache, as its CPU backend calls them."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: CachedLayer) -> None:
         from vllm import _custom_ops as ops
         from vllm.v1.attention.backends.cpu_attn import _get_attn_isa
 
@@ -123,7 +123,7 @@ class VllmAttention:
         )  # fmt: skip
 
 
-def layer_of(case: Case) -> Layer:
+def layer_of(case: KernelCase) -> CachedLayer:
     """A made-up layer whose caches are empty."""
     made = torch.Generator().manual_seed(0)
     heads, num_tokens = case.width // HEAD_DIM, REQUESTS * case.length
@@ -140,7 +140,7 @@ def layer_of(case: Case) -> Layer:
     kv = torch.zeros(num_tokens // BLOCK, heads, BLOCK, 2 * HEAD_DIM, dtype=case.dtype)
     query, rows = normal(REQUESTS, heads, HEAD_DIM), normal(num_tokens, case.width)
     bias = normal(heads, HEAD_DIM)
-    return Layer(case, query, rows, wk, wv, bias, PagedX(pool, pages, lengths), kv, table)
+    return CachedLayer(case, query, rows, wk, wv, bias, PagedX(pool, pages, lengths), kv, table)
 
 
 def slots_of(pages: Tensor, tokens_per_block: int, length: int) -> Tensor:
@@ -182,13 +182,13 @@ class Filled(NamedTuple):
     X and its slots.
     """
 
-    layer: Layer
+    layer: CachedLayer
     theirs: VllmAttention
     new_kv: tuple[Tensor, Tensor, Tensor]
     new_x: tuple[Tensor, Tensor]
 
 
-def filled(case: Case) -> Filled:
+def filled(case: KernelCase) -> Filled:
     """Both caches full of the same tokens."""
     torch.set_num_threads(max(THREADS))
     layer = layer_of(case)
@@ -266,7 +266,7 @@ def main() -> None:
     lengths, dtypes = (
         (LENGTHS[:1], [torch.bfloat16]) if args.quick else (LENGTHS, [torch.bfloat16, torch.float32])
     )
-    cases = [Case(dtype, width, length) for dtype in dtypes for width in WIDTHS for length in lengths]
+    cases = [KernelCase(dtype, width, length) for dtype in dtypes for width in WIDTHS for length in lengths]
     rows = []
     for number, case in enumerate(cases):
         sys.stderr.write(

@@ -39,7 +39,7 @@ ORDERS = ((80, 10), (10, 80), (50, 50), (90, 50, 10), (10, 50, 90))  # percentag
 
 
 @dataclass(frozen=True)
-class Asked:
+class CallsMade:
     """One line of the table.
 
     Attributes:
@@ -104,33 +104,35 @@ def count(sql: str, num_rows: int, prefetch: bool) -> int:
     return engine.num_prompts
 
 
-def measure(num_rows: int, shares: tuple[int, ...], tail: str = "", limit: int | None = None) -> Asked:
+def measure(num_rows: int, shares: tuple[int, ...], tail: str = "", limit: int | None = None) -> CallsMade:
     """One statement with these filters."""
     filters = " AND ".join(f"llm_filter('{template}', body)" for template in templates(shares))
     sql = f"SELECT id FROM reviews WHERE {filters}{tail}"
     shown = " AND ".join(f"{letter}({share} %)" for letter, share in zip("abcd", shares, strict=False))
     least = fewest(num_rows, shares, limit)
-    return Asked(f"WHERE {shown}{tail}", shares, least, *(count(sql, num_rows, p) for p in (True, False)))
+    return CallsMade(f"WHERE {shown}{tail}", shares, least, *(count(sql, num_rows, p) for p in (True, False)))
 
 
-def cheap_first(num_rows: int) -> Asked:
+def cheap_first(num_rows: int) -> CallsMade:
     """A cheap predicate beside the filter."""
     sql = "SELECT id FROM reviews WHERE id % 97 = 5 AND llm_filter('a 50 {}', body)"
     least = len(range(5, num_rows, 97))
     asked = [count(sql, num_rows, prefetch) for prefetch in (True, False)]
-    return Asked("WHERE id % 97 = 5 AND a(50 %)", (50,), least, *asked)
+    return CallsMade("WHERE id % 97 = 5 AND a(50 %)", (50,), least, *asked)
 
 
-def sorted_list(num_rows: int, sql: str) -> Asked:
+def sorted_list(num_rows: int, sql: str) -> CallsMade:
     """A call in the SELECT list of sorted rows, of which 60 come out."""
     text = sql.format(call="llm_filter('a 50 {}', body)")
-    return Asked(sql.format(call="a(50 %)"), (50,), 60, *(count(text, num_rows, p) for p in (True, False)))
+    return CallsMade(
+        sql.format(call="a(50 %)"), (50,), 60, *(count(text, num_rows, p) for p in (True, False))
+    )
 
 
-def explain(num_rows: int) -> Asked:
+def explain(num_rows: int) -> CallsMade:
     """A plan asks nothing."""
     sql = "EXPLAIN SELECT id FROM reviews WHERE llm_filter('a 10 {}', body) LIMIT 10"
-    return Asked("EXPLAIN ..", (10,), 0, *(count(sql, num_rows, p) for p in (True, False)))
+    return CallsMade("EXPLAIN ..", (10,), 0, *(count(sql, num_rows, p) for p in (True, False)))
 
 
 def main() -> None:
@@ -158,7 +160,7 @@ def main() -> None:
     finish("calls_made", headline, details, args.quick)
 
 
-def _worst(lines: Sequence[Asked]) -> float:
+def _worst(lines: Sequence[CallsMade]) -> float:
     return round(max(each.ratio or 0 for each in lines), 3)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.served import Served
+from benchmarks.served import ServedProcess
 from lab.simulator.workload import poisson_arrivals
 
 ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling", "relserve/engines/http")
@@ -38,14 +38,14 @@ WARM_UP = {"rows": 300, "chats": 20}
 COLUMNS = ("server", "chats", "number", "p50, ms", "p90, ms", "p99, ms", "most, ms", "relQuery, s")
 
 
-class Sizes(NamedTuple):
+class ChatSizes(NamedTuple):
     """How much is asked of each server."""
 
     rows: int
     chats: int
 
 
-class Client:
+class ChatClientProcess:
     """A client in a process of its own; see `chat_client`."""
 
     def __init__(self, kind: str, url: str) -> None:
@@ -72,7 +72,7 @@ class Client:
         self.begin(**command)
         return self.result()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> ChatClientProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
@@ -83,7 +83,7 @@ class Client:
         self._process.wait()
 
 
-class Measured(NamedTuple):
+class ChatLatencies(NamedTuple):
     """One server: milliseconds to first tokens, and seconds of the relQuery."""
 
     idle_ms: np.ndarray
@@ -106,10 +106,14 @@ def first_token_ms(chats: dict[str, Any]) -> np.ndarray:
     return 1e3 * (np.array(chats["first_s"]) - np.array(chats["sent_s"]))
 
 
-def measure(is_ours: bool, sizes: Sizes) -> Measured:
+def measure(is_ours: bool, sizes: ChatSizes) -> ChatLatencies:
     """Start a server and measure it."""
     at_s = poisson_arrivals(RATE, sizes.chats, random.Random(7))
-    with Served(is_ours) as server, Client("chats", server.url) as chats, Client("sql", server.url) as sql:
+    with (
+        ServedProcess(is_ours) as server,
+        ChatClientProcess("chats", server.url) as chats,
+        ChatClientProcess("sql", server.url) as sql,
+    ):
         chats.ask(at_s=at_s[: WARM_UP["chats"]])
         sql.ask(rows=WARM_UP["rows"])
         server.forget_prefixes()
@@ -117,16 +121,16 @@ def measure(is_ours: bool, sizes: Sizes) -> Measured:
         idle = [_idle(server, chats, at_s)]
         beside_ms, beside_s = _beside(server, chats, sql, at_s, sizes.rows)
         idle.append(_idle(server, chats, at_s))
-    return Measured(np.concatenate(idle), beside_ms, alone_s, beside_s)
+    return ChatLatencies(np.concatenate(idle), beside_ms, alone_s, beside_s)
 
 
-def _idle(server: Served, chats: Client, at_s: Sequence[float]) -> np.ndarray:
+def _idle(server: ServedProcess, chats: ChatClientProcess, at_s: Sequence[float]) -> np.ndarray:
     server.forget_prefixes()
     return first_token_ms(chats.ask(at_s=at_s))
 
 
 def _beside(
-    server: Served, chats: Client, sql: Client, at_s: Sequence[float], rows: int
+    server: ServedProcess, chats: ChatClientProcess, sql: ChatClientProcess, at_s: Sequence[float], rows: int
 ) -> tuple[np.ndarray, float]:
     server.forget_prefixes()
     began_s = time.perf_counter()
@@ -146,7 +150,7 @@ def row(side: str, kind: str, first_ms: np.ndarray, relquery_s: float | None) ->
     return [side, kind, len(first_ms), *percentiles, relquery_s]
 
 
-def headline(found: dict[str, Measured]) -> dict[str, float]:
+def headline(found: dict[str, ChatLatencies]) -> dict[str, float]:
     """What is claimed, and the same of stock vLLM."""
     keys = {}
     for side, of in found.items():
@@ -160,7 +164,7 @@ def headline(found: dict[str, Measured]) -> dict[str, float]:
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    sizes = Sizes(1_000, 30) if args.quick else Sizes(10_000, 200)
+    sizes = ChatSizes(1_000, 30) if args.quick else ChatSizes(10_000, 200)
     sides = {"relserve": True} if args.quick else SIDES
     found = {side: measure(is_ours, sizes) for side, is_ours in sides.items()}
     rows = []

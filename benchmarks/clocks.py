@@ -71,7 +71,7 @@ class LinearCosts(NamedTuple):
         return self.model.step(work.prefill_tokens, work.num_decodes)
 
 
-class Counted(NamedTuple):
+class CountedStep(NamedTuple):
     """A step of the model, and the processor time that it took."""
 
     work: Work
@@ -93,7 +93,7 @@ class ChargedClock(BusyClock):
     def __init__(self) -> None:
         super().__init__()
         self.cost: Costs | None = None
-        self.samples: list[Counted] = []
+        self.samples: list[CountedStep] = []
 
     def charge(self, executor: Any, work_of: Callable[[Any], Work]) -> None:
         """Count the steps of vLLM's executor so.
@@ -120,7 +120,7 @@ class ChargedClock(BusyClock):
         done = act()
         took_s = time.thread_time() - began_s
         if step:
-            self.samples.append(Counted(step[0], took_s))
+            self.samples.append(CountedStep(step[0], took_s))
         elif self.samples:  # tokens are sampled after the step
             self.samples[-1] = self.samples[-1]._replace(seconds=self.samples[-1].seconds + took_s)
         if seconds is not None:

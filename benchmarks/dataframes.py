@@ -53,7 +53,7 @@ class TimedEngine(ScriptedEngine):
             began = time.thread_time()
 
 
-class Run(NamedTuple):
+class DataframeRun(NamedTuple):
     """Microseconds a row: wall clock; CPU time of the process and of the engine."""
 
     wall_us: float
@@ -74,14 +74,14 @@ def rows_of(num_rows: int, num_distinct: int) -> pa.Table:
     )  # fmt: skip
 
 
-def measure(work: Callable[[ScriptedEngine], Any], num_rows: int) -> Run:
+def measure(work: Callable[[ScriptedEngine], Any], num_rows: int) -> DataframeRun:
     """One run of some work on a fresh engine."""
     engine = TimedEngine()
     began, cpu_began = time.perf_counter(), time.process_time()
     work(engine)
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
     assert len(engine.submissions) == 1
-    return Run(*(1e6 * s / num_rows for s in (wall_s, cpu_s, engine.seconds)))
+    return DataframeRun(*(1e6 * s / num_rows for s in (wall_s, cpu_s, engine.seconds)))
 
 
 def in_library(data: Any, template: str) -> Callable[[ScriptedEngine], Any]:

@@ -29,7 +29,7 @@ KEYS_AND_VALUES = ("kv", "fp8")
 
 
 @dataclass(frozen=True)
-class Model:
+class GpuModel:
     """A model on its GPUs.
 
     Attributes:
@@ -108,7 +108,7 @@ class Model:
 
 
 MODELS = {
-    "OPT-13B": Model(1, 12.85e9, 40, 5120, 40, 0.6, 0.85),
-    "OPT-30B": Model(2, 29.97e9, 48, 7168, 56, 0.55, 0.8),
-    "OPT-66B": Model(4, 65.72e9, 64, 9216, 72, 0.5, 0.75),
+    "OPT-13B": GpuModel(1, 12.85e9, 40, 5120, 40, 0.6, 0.85),
+    "OPT-30B": GpuModel(2, 29.97e9, 48, 7168, 56, 0.55, 0.8),
+    "OPT-66B": GpuModel(4, 65.72e9, 64, 9216, 72, 0.5, 0.75),
 }

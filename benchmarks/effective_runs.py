@@ -30,7 +30,7 @@ STARTS = {"sharegpt": 2.3, "chat": 2.3, "code": 12.0, "summarisation": 0.7, "mee
 SLOWER = {"OPT-13B": 1.0, "OPT-30B": 0.75, "OPT-66B": 0.5}
 
 
-class System(NamedTuple):
+class EffectiveSystem(NamedTuple):
     """A policy, a way to attend to the cache, the tokens of a mixed step (0: prompts or decodes, as V0)."""
 
     variant: str
@@ -66,7 +66,7 @@ MAIN = ("vLLM", "Sarathi", "Apt", "absorbed steady")  # for larger models, Sarat
 LARGE_CHUNK = 512
 
 
-class Setting(NamedTuple):
+class EffectiveSetting(NamedTuple):
     """A model, a set of lengths, requests a second, the variation of their gaps."""
 
     model: str
@@ -76,14 +76,14 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Size:
+class EffectiveSize:
     """How much is run: requests of a workload, seeds."""
 
     num_requests: int = 1000
     seeds: tuple[int, ...] = (1, 2)
 
 
-class Found(NamedTuple):
+class RateSearch(NamedTuple):
     """The search for one system's rates.
 
     Attributes:
@@ -95,7 +95,7 @@ class Found(NamedTuple):
     measured: dict[float, Attainment]
 
 
-def measure(setting: Setting, system: System, size: Size) -> Attainment:
+def measure(setting: EffectiveSetting, system: EffectiveSystem, size: EffectiveSize) -> Attainment:
     """Serve a setting's workloads, one a seed: the means over seeds, and the longest wait of all."""
     slo, model = slo_of(setting.model, setting.data), MODELS[setting.model]
     engine = model.engine(system.way, system.chunk or CONTEXT, exclusive=not system.chunk)
@@ -109,9 +109,9 @@ def measure(setting: Setting, system: System, size: Size) -> Attainment:
     return means._replace(worst_ttft_s=max(a.worst_ttft_s for a in each))
 
 
-def search(model: str, data: str, system: System, size: Size) -> Found:
+def search(model: str, data: str, system: EffectiveSystem, size: EffectiveSize) -> RateSearch:
     """The rates at which a system holds each level, by both metrics, under Poisson arrivals."""
-    at = cache(lambda rate: measure(Setting(model, data, rate, 1.0), system, size))
+    at = cache(lambda rate: measure(EffectiveSetting(model, data, rate, 1.0), system, size))
     start = STARTS[data] * SLOWER[model]
     limits = (start, start / FARTHEST, start * FARTHEST)
     rates, measured = {}, {}
@@ -119,10 +119,10 @@ def search(model: str, data: str, system: System, size: Size) -> Found:
     for metric, level in goals_of(system):
         rates[metric, level] = curves[metric].rate_at(level, BRACKET)
         measured.update({rate: at(rate) for rate in curves[metric].measured})
-    return Found(rates, measured)
+    return RateSearch(rates, measured)
 
 
-def goals_of(system: System) -> list[tuple[str, float]]:
+def goals_of(system: EffectiveSystem) -> list[tuple[str, float]]:
     """The metrics and levels at which a system's rate is searched."""
     is_papers = system.variant in SOUGHT_AT_60 and system.way in ("kv", "reproject")
     return [(metric, level) for metric, level in GOALS if level == LEVELS[0] or is_papers]
@@ -132,17 +132,21 @@ def _metric_of(at: Callable[[float], Attainment], metric: str) -> Callable[[floa
     return lambda rate: float(getattr(at(rate), metric))
 
 
-Point = tuple[Setting, System]
-Place = tuple[str, str, System]
+Point = tuple[EffectiveSetting, EffectiveSystem]
+Place = tuple[str, str, EffectiveSystem]
 
 
-def run_points(wanted: Iterable[Point], size: Size, processes: int | None = None) -> dict[Point, Attainment]:
+def run_points(
+    wanted: Iterable[Point], size: EffectiveSize, processes: int | None = None
+) -> dict[Point, Attainment]:
     """What was attained at each point."""
     points = list(dict.fromkeys(wanted))
     return dict(zip(points, _map(measure, [(*point, size) for point in points], processes), strict=True))
 
 
-def run_searches(wanted: Iterable[Place], size: Size, processes: int | None = None) -> dict[Place, Found]:
+def run_searches(
+    wanted: Iterable[Place], size: EffectiveSize, processes: int | None = None
+) -> dict[Place, RateSearch]:
     """The rates of each model, lengths and system."""
     places = list(dict.fromkeys(wanted))
     return dict(zip(places, _map(search, [(*place, size) for place in places], processes), strict=True))

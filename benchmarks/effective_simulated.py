@@ -40,12 +40,12 @@ from benchmarks.effective_runs import (
     LEVELS,
     MAIN,
     SYSTEMS,
-    Found,
+    EffectiveSetting,
+    EffectiveSize,
+    EffectiveSystem,
     Place,
     Point,
-    Setting,
-    Size,
-    System,
+    RateSearch,
     run_points,
     run_searches,
 )
@@ -78,16 +78,16 @@ ABLATION = {"fcfs": System("fcfs", "kv"), "kv": System("apt-kv", "kv"), "hybrid"
 class Searched:
     """The rates that were found; of a system with several settings, that of the best one for each goal."""
 
-    def __init__(self, found: dict[Place, Found]) -> None:
+    def __init__(self, found: dict[Place, RateSearch]) -> None:
         self._found = found
         self.places = list(dict.fromkeys((model, data) for model, data, _ in found))
 
-    def best(self, model: str, data: str, name: str) -> tuple[System, Found]:
+    def best(self, model: str, data: str, name: str) -> tuple[EffectiveSystem, RateSearch]:
         """A system's best setting at 90 %, and what was found for it."""
         each = [(system, self._found[model, data, system]) for system in self._settings(model, data, name)]
         return max(each, key=lambda pair: pair[1].rates["attained", 0.9])
 
-    def _settings(self, model: str, data: str, name: str) -> list[System]:
+    def _settings(self, model: str, data: str, name: str) -> list[EffectiveSystem]:
         return [system for system in SYSTEMS[name] if (model, data, system) in self._found]
 
     def has(self, model: str, data: str, name: str) -> bool:
@@ -146,7 +146,7 @@ def beside_the_paper(searched: Searched) -> list[list[Any]]:
     return rows
 
 
-def best_of(searched: Searched, data: str, name: str) -> System:
+def best_of(searched: Searched, data: str, name: str) -> EffectiveSystem:
     """A system's setting that was best at 90 % on one model."""
     return searched.best(ONE, data, name)[0]
 
@@ -156,7 +156,7 @@ def fixed_points(
 ) -> dict[tuple[str, float, str], Point]:
     """All systems at fixed rates, Poisson arrivals."""
     return {
-        (data, rate, name): (Setting(ONE, data, rate, 1.0), best_of(searched, data, name))
+        (data, rate, name): (EffectiveSetting(ONE, data, rate, 1.0), best_of(searched, data, name))
         for data in rates for rate in rates[data] for name in SYSTEMS if searched.has(ONE, data, name)
     }  # fmt: skip
 
@@ -180,9 +180,15 @@ def _shown(found: Attainment) -> list[float]:
 def burst_points(searched: Searched, data_sets: Sequence[str]) -> dict[tuple[str, float, str], Point]:
     """Figure 9's rates under Gamma arrivals."""
     return {
-        (data, cv, name): (Setting(ONE, data, FIGURE_9_RATES[data], cv), best_of(searched, data, name))
-        for data in data_sets for cv in VARIATIONS for name in FIGURE_9 if searched.has(ONE, data, name)
-    }  # fmt: skip
+        (data, cv, name): (
+            EffectiveSetting(ONE, data, FIGURE_9_RATES[data], cv),
+            best_of(searched, data, name),
+        )
+        for data in data_sets
+        for cv in VARIATIONS
+        for name in FIGURE_9
+        if searched.has(ONE, data, name)
+    }
 
 
 def figure_9(points: dict[tuple[str, float, str], Point], at: dict[Point, Attainment]) -> list[list[Any]]:
@@ -199,7 +205,7 @@ def figure_9(points: dict[tuple[str, float, str], Point], at: dict[Point, Attain
 def ablation_points(data_sets: Sequence[str]) -> dict[tuple[str, float, float, str], Point]:
     """Tables 4 and 5."""
     return {
-        (*cell, name): (Setting(ONE, *cell), system)
+        (*cell, name): (EffectiveSetting(ONE, *cell), system)
         for cell in TABLES_4_AND_5 if cell[0] in data_sets for name, system in ABLATION.items()
     }  # fmt: skip
 
@@ -268,10 +274,10 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="every system; without it those of the claims")
     parser.add_argument("--more", action="store_true", help="real chat and meetings, by the main systems")
     args = parser.parse_args()
-    size, names, data_sets = Size(), tuple(SYSTEMS) if args.all else CORE, tuple(SETS)
+    size, names, data_sets = EffectiveSize(), tuple(SYSTEMS) if args.all else CORE, tuple(SETS)
     larger, more = ("OPT-30B", "OPT-66B"), ("chat", "meetings") if args.more else ()
     if args.quick:
-        size, names, data_sets, larger, more = Size(200, (1,)), QUICK, ("sharegpt",), (), ()
+        size, names, data_sets, larger, more = EffectiveSize(200, (1,)), QUICK, ("sharegpt",), (), ()
     started, size_of_search = time.perf_counter(), replace(size, seeds=tuple(range(1, args.seeds + 1)))
     of_larger = [place for place in places(MAIN, larger, data_sets) if place[2].chunk in (0, LARGE_CHUNK)]
     wanted = [*places(names, [ONE], data_sets), *places(MAIN, [ONE], more), *of_larger]

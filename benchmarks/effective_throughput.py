@@ -14,8 +14,7 @@ skipped, and other programs do not count. See `hybrid.lanes` for the machine's s
 
 The model is in bfloat16 where the CPU multiplies it, else in float32 (see `hybrid.ways`): then a token costs
 so much that the processor bounds the load nearly as soon as the pool does, no cache can help as much, and
-vLLM has no fp8 cache to compare with. What is left out: models whose heads share keys, for which hidden
-states are larger.
+vLLM has no fp8 cache to compare with. Models whose heads share keys are left out.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.effective.attainment import Attainment, Slo, attainment
-from benchmarks.effective.lengths import Lengths, lengths_of
+from benchmarks.effective.attainment import Attainment, RequestLimits, attainment
+from benchmarks.effective.lengths import RequestLengths, lengths_of
 from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import workload
 from benchmarks.hybrid.figures import Crossing, crossing, draw, pooled
@@ -56,7 +55,7 @@ PARTS = (0.5, 0.7, 1.0)  # of the tokens of a step with which ways are tried
 COLUMNS = ("way", "x", "P99 TBT", "every gap", "finished/s", "p99 s", "worst TTFT s", "at once", "preempted")
 
 
-class Measured(NamedTuple):
+class RateAttainment(NamedTuple):
     """A way at a rate: the seeds together, the most requests at once, preemptions, and blocks leaked."""
 
     attained: Attainment
@@ -65,7 +64,7 @@ class Measured(NamedTuple):
     leaked: int
 
 
-class Regime(NamedTuple):
+class ThroughputRegime(NamedTuple):
     """What the engines are given.
 
     Attributes:
@@ -75,7 +74,7 @@ class Regime(NamedTuple):
         max_tokens: of a step.
     """
 
-    slo: Slo
+    slo: RequestLimits
     rate: float
     load_blocks: int
     idle_ms: dict[str, float]
@@ -88,10 +87,10 @@ class Regime(NamedTuple):
         return max(LEAST, round(SHARE * self.load_blocks))
 
 
-class Arrivals:
+class RequestTraces:
     """The traces of a benchmark: the same requests at every rate."""
 
-    def __init__(self, lengths: Sequence[Lengths], count: int) -> None:
+    def __init__(self, lengths: Sequence[RequestLengths], count: int) -> None:
         self._lengths, self.count = lengths, count
 
     @property
@@ -104,14 +103,14 @@ class Arrivals:
         return requests(workload(self._lengths, rate, 1.0, self.count, seed), seed)
 
 
-def regime_of(arrivals: Arrivals, idle: Arrivals) -> Regime:
+def regime_of(arrivals: RequestTraces, idle: RequestTraces) -> ThroughputRegime:
     """Serve with plenty of memory: idly, and at rates around that which serves 90 % in time."""
     lane = roomy(BUDGETS[-1])
     max_tokens = budget_of(latency_ms(lane.serve(STOCK, idle.at(IDLE_RATE, 0))[0]), idle.mean_prompt)
     lane.quit()
     lane = roomy(max_tokens)
     idle_ms = latency_ms(lane.serve(STOCK, idle.at(IDLE_RATE, 0))[0])
-    slo = Slo(TIMES_IDLE * idle_ms["ttft"] / 1e3, TIMES_IDLE * idle_ms["tbt"] / 1e3)
+    slo = RequestLimits(TIMES_IDLE * idle_ms["ttft"] / 1e3, TIMES_IDLE * idle_ms["tbt"] / 1e3)
     blocks: dict[float, int] = {}
 
     def attained_at(rate: float) -> float:
@@ -123,7 +122,7 @@ def regime_of(arrivals: Arrivals, idle: Arrivals) -> Regime:
     rate = Curve(attained_at, start, start / 20, start * 20).rate_at(LEVEL, 1.2)
     lane.quit()
     nearest = min(blocks, key=lambda measured: abs(measured - rate))
-    return Regime(slo, rate, blocks[nearest], idle_ms, max_tokens, lane.reference_s)
+    return ThroughputRegime(slo, rate, blocks[nearest], idle_ms, max_tokens, lane.reference_s)
 
 
 def roomy(max_tokens: int) -> Lane:
@@ -154,9 +153,9 @@ def budget_of(idle_ms: Mapping[str, float], mean_prompt: float) -> int:
 class Comparison:
     """Every way on a pool of one size, measured where it is asked for."""
 
-    def __init__(self, lanes: Sequence[Lane], arrivals: Arrivals, slo: Slo, seeds: int) -> None:
-        self._lanes, self._arrivals, self._slo, self._seeds = lanes, arrivals, slo, seeds
-        self.found: dict[str, dict[float, Measured]] = {}
+    def __init__(self, lanes: Sequence[Lane], traces: RequestTraces, slo: RequestLimits, seeds: int) -> None:
+        self._lanes, self._arrivals, self._slo, self._seeds = lanes, traces, slo, seeds
+        self.found: dict[str, dict[float, RateAttainment]] = {}
 
     def measure(self, ways: Sequence[str], rate: float) -> None:
         """Serve all seeds at a rate in all of some ways, which take turns; say what came of it."""
@@ -164,17 +163,17 @@ class Comparison:
         results = on_lanes(self._lanes, jobs, partial(self._serve, rate))
         for way in ways:
             of_way = [each for (_, name), each in zip(jobs, results, strict=True) if name == way]
-            self.found.setdefault(way, {})[rate] = Measured(
+            self.found.setdefault(way, {})[rate] = RateAttainment(
                 pooled([each.attained for each in of_way]), max(each.at_once for each in of_way),
                 sum(each.preempted for each in of_way), sum(each.leaked for each in of_way),
             )  # fmt: skip
             print(f"{rate:.3g}/s, {way}: {self.found[way][rate]}", flush=True)
 
-    def _serve(self, rate: float, lane: Lane, job: tuple[int, str]) -> Measured:
+    def _serve(self, rate: float, lane: Lane, job: tuple[int, str]) -> RateAttainment:
         seed, way = job
         found, run = lane.serve(way, self._arrivals.at(rate, seed), self._slo)
         judged = attainment(found, self._slo)
-        return Measured(judged, run["at_once"], run["preemptions"], run["leaked_blocks"])
+        return RateAttainment(judged, run["at_once"], run["preemptions"], run["leaked_blocks"])
 
     def stock_at(self, rate: float) -> float:
         """What stock FCFS attains at a rate."""
@@ -209,14 +208,14 @@ def compare(comparison: Comparison, ways: Sequence[str], unit: float) -> None:
         comparison.measure(left, multiple * unit)
 
 
-def rates_at_level(found: Mapping[float, Measured]) -> dict[str, Crossing]:
+def rates_at_level(found: Mapping[float, RateAttainment]) -> dict[str, Crossing]:
     """The rates at which a way attains 90 %, by P99 and by every gap."""
     by_p99 = crossing({rate: each.attained.attained for rate, each in found.items()}, LEVEL)
     strict = crossing({rate: each.attained.strict for rate, each in found.items()}, LEVEL)
     return {"at_90": by_p99, "at_90_strict": strict}
 
 
-def headline(found: Mapping[str, Mapping[float, Measured]], of: str = OURS) -> dict[str, Any]:
+def headline(found: Mapping[str, Mapping[float, RateAttainment]], of: str = OURS) -> dict[str, Any]:
     """What one way's rates are of stock's, and the least ratio of finished requests at any common rate.
 
     None where the way reaches the level at no rate that was measured.
@@ -232,7 +231,7 @@ def headline(found: Mapping[str, Mapping[float, Measured]], of: str = OURS) -> d
     }
 
 
-def rows(found: Mapping[str, Mapping[float, Measured]], unit: float) -> list[list[Any]]:
+def rows(found: Mapping[str, Mapping[float, RateAttainment]], unit: float) -> list[list[Any]]:
     """The table: ways by rate."""
     flat = sorted((rate, name, each) for name, by_rate in found.items() for rate, each in by_rate.items())
     return [
@@ -241,13 +240,13 @@ def rows(found: Mapping[str, Mapping[float, Measured]], unit: float) -> list[lis
     ]  # fmt: skip
 
 
-def start_of(way: str, regime: Regime, max_tokens: int) -> Start:
+def start_of(way: str, regime: ThroughputRegime, max_tokens: int) -> Start:
     """What a way's engine is started with."""
     engine = engine_of(WAYS[way], regime.num_blocks + 1, **limits(max_tokens))
     return Start(WAYS[way].variant, WAYS[way].settings or {}, engine)
 
 
-def best_budget(way: str, regime: Regime, trace: Sequence[RelSpec]) -> int:
+def best_budget(way: str, regime: ThroughputRegime, trace: Sequence[RelSpec]) -> int:
     """The tokens of a step with which a way serves the most requests in time, of the regime's and fewer.
 
     Ways differ in what else a step takes, so that the most tokens that stock's limit between two tokens
@@ -290,11 +289,11 @@ def main() -> None:
     lengths = scaled(lengths_of("code"), SCALE)
     if max(each.num_prompt for each in lengths) + CAP > MAX_MODEL_LEN:
         raise ValueError("max_model_len does not hold the longest prompt with the cap of an output")
-    arrivals = Arrivals(lengths, args.requests)
-    regime = regime_of(Arrivals(lengths, 60 if args.quick else 400), Arrivals(lengths, 30))
+    arrivals = RequestTraces(lengths, args.requests)
+    regime = regime_of(RequestTraces(lengths, 60 if args.quick else 400), RequestTraces(lengths, 30))
     pool = f"the pool has {regime.num_blocks} blocks for a load of {regime.load_blocks}"
     print(f"{numbers()}\n{regime}\n{pool}", flush=True)
-    pilot = Arrivals(lengths, args.pilot).at(regime.rate / 2, 0)
+    pilot = RequestTraces(lengths, args.pilot).at(regime.rate / 2, 0)
     budgets = {way: regime.max_tokens if args.quick else best_budget(way, regime, pilot) for way in args.ways}
     started = {way: start_of(way, regime, tokens) for way, tokens in budgets.items()}
     lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
@@ -318,7 +317,7 @@ def main() -> None:
     )  # fmt: skip
 
 
-def told(found: Mapping[str, Mapping[float, Measured]]) -> dict[str, list[dict[str, Any]]]:
+def told(found: Mapping[str, Mapping[float, RateAttainment]]) -> dict[str, list[dict[str, Any]]]:
     """All figures as JSON can hold them."""
     return {
         way: [
@@ -330,7 +329,7 @@ def told(found: Mapping[str, Mapping[float, Measured]]) -> dict[str, list[dict[s
     }  # fmt: skip
 
 
-def plot(found: Mapping[str, Mapping[float, Measured]], unit: float, path: Path) -> None:
+def plot(found: Mapping[str, Mapping[float, RateAttainment]], unit: float, path: Path) -> None:
     """Attainment by rate, a line a way."""
     attained = {
         way: {rate / unit: each.attained for rate, each in by_rate.items()} for way, by_rate in found.items()
@@ -338,7 +337,7 @@ def plot(found: Mapping[str, Mapping[float, Measured]], unit: float, path: Path)
     draw(path, attained, LEVEL)
 
 
-def show(found: Mapping[str, Mapping[float, Measured]], unit: float) -> None:
+def show(found: Mapping[str, Mapping[float, RateAttainment]], unit: float) -> None:
     """Print all figures, and each way's rates as multiples of stock's."""
     print(table(COLUMNS, rows(found, unit)))
     for way, by_rate in found.items():

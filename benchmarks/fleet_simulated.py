@@ -25,7 +25,7 @@ from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.fleet import plan, shards
 from benchmarks.fleet.choices import choices_us
-from benchmarks.fleet.systems import EVERY_S, FLEETS, Cell, Result, run_cells
+from benchmarks.fleet.systems import EVERY_S, FLEETS, FleetCell, FleetResult, run_cells
 from benchmarks.plots import bars
 from benchmarks.slo.systems import BASE
 from benchmarks.slo.workloads import SCENARIOS
@@ -51,31 +51,33 @@ V1, LENS_RR, NEXUS = (BASE, "round_robin"), ("lens", "round_robin"), ("lens", "p
 DEFAULT = "ours, our budgets"
 
 
-class Found:
+class FleetResults:
     """All results; means are over seeds."""
 
-    def __init__(self, results: dict[Cell, Result], seeds: Sequence[int]) -> None:
+    def __init__(self, results: dict[FleetCell, FleetResult], seeds: Sequence[int]) -> None:
         self.results, self.seeds = results, seeds
-        self._groups: dict[tuple[Any, ...], list[Result]] = {}
+        self._groups: dict[tuple[Any, ...], list[FleetResult]] = {}
         for cell, result in results.items():
             self._groups.setdefault(cell._replace(seed=0), []).append(result)
 
-    def mean(self, cell: Cell, field: str = "attained") -> float:
+    def mean(self, cell: FleetCell, field: str = "attained") -> float:
         """Of a cell with any seed; its seeds may be fewer than all."""
         return statistics.fmean(getattr(result, field) for result in self._groups[cell._replace(seed=0)])
 
 
-def unique(cells: Iterable[Cell]) -> list[Cell]:
+def unique(cells: Iterable[FleetCell]) -> list[FleetCell]:
     """One of each group of seeds."""
     return list(dict.fromkeys(cell._replace(seed=0) for cell in cells))
 
 
-def name_of(cell: Cell) -> str:
+def name_of(cell: FleetCell) -> str:
     """Of its router, before members with LENS or ours."""
     return cell.router if cell.budget == "lens" else DEFAULT
 
 
-def figures_7_and_8(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], dict[str, float]]:
+def figures_7_and_8(
+    found: FleetResults, cells: Sequence[FleetCell]
+) -> tuple[list[list[Any]], dict[str, float]]:
     """Attainment on equal engines, and what LENS and PRISM bring, alone and together."""
     rows: list[list[Any]] = []
     over: dict[tuple[str, str], list[float]] = {system: [] for system in plan.SYSTEMS}
@@ -110,7 +112,9 @@ def figures_7_and_8(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]
     }  # fmt: skip
 
 
-def figures_4_and_9(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], dict[str, float]]:
+def figures_4_and_9(
+    found: FleetResults, cells: Sequence[FleetCell]
+) -> tuple[list[list[Any]], dict[str, float]]:
     """Attainment, latencies and shares on unequal engines, router by router."""
     rows, over, gains = [], [], []
     for scenario, rate in dict.fromkeys((cell.scenario, cell.rate) for cell in cells):
@@ -118,7 +122,7 @@ def figures_4_and_9(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]
         for router, cell in here.items():
             runs = [result.shares for c, result in found.results.items() if c._replace(seed=0) == cell]
             shares = [round(statistics.fmean(column)) for column in zip(*runs, strict=True)]
-            each = [found.mean(cell, field) for field in Result._fields[:7]]
+            each = [found.mean(cell, field) for field in FleetResult._fields[:7]]
             rows.append([scenario, rate, router, *each, *shares])
         at = {router: found.mean(cell) for router, cell in here.items()}
         over.append((at["ours"] - at["prism"], at[DEFAULT] - at["prism"]))
@@ -140,7 +144,7 @@ def figures_4_and_9(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]
     }  # fmt: skip
 
 
-def by_delay(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], float]:
+def by_delay(found: FleetResults, cells: Sequence[FleetCell]) -> tuple[list[list[Any]], float]:
     """What states that are a second old cost."""
     rows: list[list[Any]] = []
     for cell in cells:
@@ -152,11 +156,11 @@ def by_delay(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], floa
     return rows, min((row[4] - row[3] for row in rows if row[2] == "ours"), default=0.0)
 
 
-def by_way(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+def by_way(found: FleetResults, cells: Sequence[FleetCell]) -> list[list[Any]]:
     """A million requests, and what it changes that steps which decode the same rows are taken together."""
     rows = []
     for cell in cells:
-        each = [found.mean(cell, field) for field in ("num_requests", *Result._fields[:7], "choice_us")]
+        each = [found.mean(cell, field) for field in ("num_requests", *FleetResult._fields[:7], "choice_us")]
         which = [len(FLEETS[cell.fleet]), cell.router, cell.budget, "rows" if cell.may_jump else "single"]
         rows.append([*which, *each, found.mean(cell, "wall_s") / 60])
     print("\nShareGPT on unequal engines, steps simulated one by one, or those that decode the same rows")
@@ -167,7 +171,7 @@ def by_way(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
     return rows
 
 
-def with_faults(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+def with_faults(found: FleetResults, cells: Sequence[FleetCell]) -> list[list[Any]]:
     """A member that dies and one that turns slow."""
     rows = []
     for cell in cells:
@@ -183,7 +187,7 @@ def with_faults(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
     return rows
 
 
-def by_size(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+def by_size(found: FleetResults, cells: Sequence[FleetCell]) -> list[list[Any]]:
     """Larger fleets; and a choice alone, in turns over random states."""
     rows = []
     for cell in cells:
@@ -196,7 +200,7 @@ def by_size(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
     return rows
 
 
-def by_owners(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+def by_owners(found: FleetResults, cells: Sequence[FleetCell]) -> list[list[Any]]:
     """Several owners of one fleet."""
     rows = []
     for cell in cells:
@@ -211,7 +215,7 @@ def by_owners(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
     return rows
 
 
-def on_paper(quick: bool) -> tuple[list[shards.Costs], list[shards.Load]]:
+def on_paper(quick: bool) -> tuple[list[shards.OwnerCosts], list[shards.OwnerLoad]]:
     """What owners of larger fleets have to do."""
     costs = shards.costs((64,) if quick else shards.SIZES, 200 if quick else 2000)
     loads = shards.on_paper(costs)
@@ -253,7 +257,7 @@ def main() -> None:
     finish(name, headline, details, args.quick, partial(plot, details) if "figures" in parts else None)
 
 
-Part = tuple[Found, dict[str, float], dict[str, Any]]
+Part = tuple[FleetResults, dict[str, float], dict[str, Any]]
 
 
 def figures(seeds: Sequence[int], quick: bool) -> Part:
@@ -261,7 +265,7 @@ def figures(seeds: Sequence[int], quick: bool) -> Part:
     scenarios, seconds = (("FlowGPT-T",), 2.0) if quick else (tuple(SCENARIOS), 5.0)
     equal = list(plan.equal(seeds, scenarios, seconds))
     unequal = list(plan.unequal(seeds, ("FlowGPT-T",) if quick else tuple(plan.UNEQUAL)))
-    found = Found(run_cells([*equal, *unequal]), seeds)
+    found = FleetResults(run_cells([*equal, *unequal]), seeds)
     rows, first = figures_7_and_8(found, unique(equal))
     more_rows, second = figures_4_and_9(found, unique(unequal))
     choices = quick_choices(quick)
@@ -273,7 +277,7 @@ def figures(seeds: Sequence[int], quick: bool) -> Part:
 def old(seeds: Sequence[int], quick: bool) -> Part:
     """States that are a second old."""
     cells = list(plan.old(seeds))
-    found = Found(run_cells(cells), seeds)
+    found = FleetResults(run_cells(cells), seeds)
     rows, worst = by_delay(found, unique(cells))
     return found, {"ours_old_state": worst}, {"old_states": rows}
 
@@ -281,7 +285,7 @@ def old(seeds: Sequence[int], quick: bool) -> Part:
 def faults(seeds: Sequence[int], quick: bool) -> Part:
     """A death, a slow turn."""
     cells = list(plan.faults(seeds))
-    found = Found(run_cells(cells), seeds)
+    found = FleetResults(run_cells(cells), seeds)
     rows = with_faults(found, unique(cells))
     worst = max(max(row[5:]) / row[4] for row in rows if row[0] == "ours")
     return found, {"ours_p90_with_faults": worst}, {"faults": rows}
@@ -290,7 +294,7 @@ def faults(seeds: Sequence[int], quick: bool) -> Part:
 def sizes(seeds: Sequence[int], quick: bool) -> Part:
     """Larger and larger fleets."""
     cells = list(plan.large(seeds))
-    found = Found(run_cells(cells), seeds)
+    found = FleetResults(run_cells(cells), seeds)
     rows = by_size(found, unique(cells))
     return found, {"most_engines": max(row[0] for row in rows)}, {"sizes": rows}
 
@@ -298,7 +302,7 @@ def sizes(seeds: Sequence[int], quick: bool) -> Part:
 def million(seeds: Sequence[int], quick: bool) -> Part:
     """A million requests to a thousand engines."""
     cells = list(plan.million(seeds[:1] if quick else seeds, 2000 if quick else 1_000_000))
-    found = Found(run_cells(cells), seeds)
+    found = FleetResults(run_cells(cells), seeds)
     rows = by_way(found, unique(cells))
     large = max(row[-1] for row in rows if row[0] == 1000)
     singly = {row[1]: row for row in rows if row[0] == 64 and row[3] == "single"}
@@ -310,7 +314,7 @@ def million(seeds: Sequence[int], quick: bool) -> Part:
 def owners(seeds: Sequence[int], quick: bool) -> Part:
     """Several owners that share a fleet; two seeds."""
     cells = list(plan.shards(seeds[:1], "unequal 8", 0.5) if quick else plan.shards(seeds[:2]))
-    found = Found(run_cells(cells), seeds)
+    found = FleetResults(run_cells(cells), seeds)
     rows = by_owners(found, unique(cells))
     costs, loads = on_paper(quick)
     quickest = {row[3]: row[4] for row in rows if row[:3] == ["ours", 1.0, 1e3 * EVERY_S]}

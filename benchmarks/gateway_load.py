@@ -32,7 +32,7 @@ import duckdb
 
 from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, data_folder, finish, table
-from benchmarks.gateway.clients import FAILED, IN_TIME, LATE, REFUSED, Caller, Plan, Told
+from benchmarks.gateway.clients import FAILED, IN_TIME, LATE, REFUSED, ClientReport, GatewayPlan, GatewayUser
 from benchmarks.provenance import ROOT
 from benchmarks.sql_server import SqlServer
 from benchmarks.start_up import place_of_its_own
@@ -58,7 +58,7 @@ OURS, OFF = "ours", "off"
 COLUMNS = ("admission", "client", "rows", IN_TIME, LATE, REFUSED, "without a time", FAILED, "p50 s", "p99 s")
 
 
-class Sizes(NamedTuple):
+class GatewaySeconds(NamedTuple):
     """How long, in seconds."""
 
     warm: float
@@ -67,36 +67,36 @@ class Sizes(NamedTuple):
     shares: float
 
 
-class Place(NamedTuple):
+class RunningGateway(NamedTuple):
     """A server that runs, and its users' keys."""
 
-    plan: Plan
+    plan: GatewayPlan
     keys: dict[str, str]
 
-    def ask(self, seconds: float, *callers: Caller) -> list[Told]:
+    def ask(self, seconds: float, *callers: GatewayUser) -> list[ClientReport]:
         """What clients in a process of their own were told."""
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            found = Plan(**{**self.plan.__dict__, "seconds": seconds, "callers": list(callers)})
+            found = GatewayPlan(**{**self.plan.__dict__, "seconds": seconds, "callers": list(callers)})
             found.write(Path(file.name))
             command = [sys.executable, "-m", "benchmarks.gateway.clients", file.name]
             done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
         said = ", ".join(f"{each.user} {each.rate or each.clients:g}" for each in callers)
         sys.stderr.write(f"{seconds:g} s of {said}\n")
-        return [Told(*each) for each in json.loads(done.stdout)]
+        return [ClientReport(*each) for each in json.loads(done.stdout)]
 
-    def openai(self, user: str, **more: Any) -> Caller:
+    def openai(self, user: str, **more: Any) -> GatewayUser:
         """Of OpenAI's API."""
-        return Caller(user, key=self.keys[user], **more)
+        return GatewayUser(user, key=self.keys[user], **more)
 
-    def sql(self, **more: Any) -> Caller:
+    def sql(self, **more: Any) -> GatewayUser:
         """The 20 of SQL."""
-        return Caller(SQL, password=PASSWORD, clients=SQL_CLIENTS, rows=ROWS, **more)
+        return GatewayUser(SQL, password=PASSWORD, clients=SQL_CLIENTS, rows=ROWS, **more)
 
 
 @contextmanager
 def served(
     admission: str, texts: list[str], max_tokens: int, core: int | None = None, seed: int = 1
-) -> Iterator[Place]:
+) -> Iterator[RunningGateway]:
     """A server with its users."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -113,7 +113,9 @@ def served(
         more = ("--model", "tiny", "--users", str(users.path), "--openai", str(port))
         with SqlServer(database, environ, more) as server:
             url = f"http://127.0.0.1:{port}/v1"
-            yield Place(Plan(server.port, url, database.stem, 0.0, max_tokens, texts, [], core, seed), keys)
+            yield RunningGateway(
+                GatewayPlan(server.port, url, database.stem, 0.0, max_tokens, texts, [], core, seed), keys
+            )
 
 
 def texts_of(long: float) -> list[str]:
@@ -133,12 +135,12 @@ def free_port() -> int:
         return number
 
 
-def rows(told: Sequence[Told], user: str, *whats: str) -> int:
+def rows(told: Sequence[ClientReport], user: str, *whats: str) -> int:
     """How many of a user's came to that."""
     return sum(each.rows for each in told if each.user == user and (not whats or each.what in whats))
 
 
-def line(admission: str, user: str, told: Sequence[Told]) -> list[Any]:
+def line(admission: str, user: str, told: Sequence[ClientReport]) -> list[Any]:
     """Of the table."""
     own = [each for each in told if each.user == user]
     took_s = sorted(each.took_s for each in own if each.what == IN_TIME) or [0.0]
@@ -148,13 +150,13 @@ def line(admission: str, user: str, told: Sequence[Told]) -> list[Any]:
     return [admission, user, rows(own, user), *counts, untold, rows(own, user, FAILED), *quantiles]
 
 
-def kept(told: Sequence[Told]) -> float:
+def kept(told: Sequence[ClientReport]) -> float:
     """The share of those let in that kept their deadline."""
     counts = {what: sum(each.rows for each in told if each.what == what) for what in (IN_TIME, LATE)}
     return counts[IN_TIME] / max(sum(counts.values()), 1)
 
 
-def over_time(told: Sequence[Told], seconds: float) -> list[list[float]]:
+def over_time(told: Sequence[ClientReport], seconds: float) -> list[list[float]]:
     """Each half minute: when it ended, rows in time, late and refused; later ones are left out."""
     width = min(PART_S, seconds)
     ends = [width * (i + 1) for i in range(math.ceil(seconds / width))]
@@ -165,25 +167,25 @@ def over_time(told: Sequence[Told], seconds: float) -> list[list[float]]:
     ]  # fmt: skip
 
 
-class Load(NamedTuple):
+class GatewayLoad(NamedTuple):
     """What is asked of a server: capacity in rows a second, and the deadline."""
 
     capacity: float
     deadline_s: float
 
-    def put(self, place: Place, seconds: float) -> tuple[list[Told], float]:
+    def put(self, place: RunningGateway, seconds: float) -> tuple[list[ClientReport], float]:
         """What came of it, and the load that it was."""
         web = place.openai(WEB, rate=(LOAD - SQL_SHARE) * self.capacity, deadline_s=self.deadline_s)
         every_s = SQL_CLIENTS * ROWS / (SQL_SHARE * self.capacity)
         told = place.ask(seconds, web, place.sql(every_s=every_s, deadline_s=self.deadline_s))
         return told, sum(each.rows for each in told) / seconds / self.capacity
 
-    def in_time(self, told: Sequence[Told], seconds: float) -> float:
+    def in_time(self, told: Sequence[ClientReport], seconds: float) -> float:
         """Rows a second that were in time, over the capacity."""
         return sum(each.rows for each in told if each.what == IN_TIME) / seconds / self.capacity
 
 
-def load_of(place: Place, sizes: Sizes, slo: float) -> Load:
+def load_of(place: RunningGateway, sizes: GatewaySeconds, slo: float) -> GatewayLoad:
     """Measure a server that knows nothing yet."""
     both = (place.openai(WEB, clients=FEW), place.sql())
     place.ask(sizes.warm, *both)
@@ -191,10 +193,10 @@ def load_of(place: Place, sizes: Sizes, slo: float) -> Load:
     idle_s = statistics.median(each.took_s for each in alone)
     told = place.ask(sizes.capacity, *both)
     longest_s = max(each.took_s for each in told)
-    return Load(sum(each.rows for each in told) / (sizes.capacity + longest_s / 2), slo * idle_s)
+    return GatewayLoad(sum(each.rows for each in told) / (sizes.capacity + longest_s / 2), slo * idle_s)
 
 
-def shares(place: Place, seconds: float) -> list[float]:
+def shares(place: RunningGateway, seconds: float) -> list[float]:
     """What the modest user gets a second beside the other one with few and with many requests."""
     modest, found = place.openai(MODEST, clients=FEW), []
     for clients in (FEW, MANY):
@@ -212,7 +214,7 @@ def main() -> None:
     parser.add_argument("--long", type=float, default=0.0, help=f"share of prompts, {LONG} times as long")
     parser.add_argument("--seed", type=int, default=1, help="of arrivals and texts")
     args = parser.parse_args()
-    sizes = Sizes(2, 4, 8, 4) if args.quick else Sizes(5, 20, 300, 30)
+    sizes = GatewaySeconds(2, 4, 8, 4) if args.quick else GatewaySeconds(5, 20, 300, 30)
     texts = texts_of(args.long)
     lines, found = [], dict[str, dict[str, Any]]()
     with served(OFF, texts, args.max_tokens, args.client_core, args.seed) as place:
@@ -252,7 +254,7 @@ def main() -> None:
     finish("gateway_load", headline, details, args.quick, partial(draw, told, load.deadline_s))
 
 
-def draw(told: Sequence[Told], deadline_s: float, path: Path) -> None:
+def draw(told: Sequence[ClientReport], deadline_s: float, path: Path) -> None:
     """How long those let in took."""
     import matplotlib as mpl
 

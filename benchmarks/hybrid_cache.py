@@ -24,10 +24,10 @@ import numpy as np
 
 from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.effective.workload import Arrival
+from benchmarks.effective.workload import TimedRequest
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
 from benchmarks.hybrid.requests import requests, stretched
-from benchmarks.hybrid.ways import Way, engine_of
+from benchmarks.hybrid.ways import HybridWay, engine_of
 from benchmarks.plots import bars
 from benchmarks.relquery_engines import BLOCK_SIZE, at_once
 from benchmarks.relquery_workload import declared, encoder, one_of_each_kind, relqueries
@@ -43,8 +43,8 @@ HEADLINE = {
 }  # fmt: skip
 
 STOCK, KV, HYBRID, ROOMY = "stock FCFS", "ours", "ours, hybrid cache", "ours, plenty of memory"
-WAYS = {STOCK: Way(), KV: Way({}), HYBRID: Way({"cache": "hybrid"}), ROOMY: Way({})}
-SAME_BYTES = {"keys and values": Way(), "hidden": Way({"cache": "hidden", "variant": "stock"})}
+WAYS = {STOCK: HybridWay(), KV: HybridWay({}), HYBRID: HybridWay({"cache": "hybrid"}), ROOMY: HybridWay({})}
+SAME_BYTES = {"keys and values": HybridWay(), "hidden": HybridWay({"cache": "hidden", "variant": "stock"})}
 COUNT, TOKENS, OUTPUT = 16, 256, 32  # requests that come at once, tokens of each, those that it says
 SMALL_POOL = 40  # blocks: five requests of keys and values
 CAP = 256
@@ -55,7 +55,7 @@ LEAST = LIMITS["max_model_len"] // BLOCK_SIZE
 COLUMNS = ("way", "mean s", "p99 s", "stock/this", "at once", "preempted")
 
 
-class Served(NamedTuple):
+class HybridTrace(NamedTuple):
     """A trace that was served.
 
     Attributes:
@@ -70,11 +70,11 @@ class Served(NamedTuple):
     leaked: int
 
 
-def serve(lane: Lane, way: str, trace: Sequence[RelSpec]) -> Served:
+def serve(lane: Lane, way: str, trace: Sequence[RelSpec]) -> HybridTrace:
     """Serve a trace of relQueries on a lane."""
     latency_s, run = lane.relqueries(way, trace)
     told = (run[name] for name in ("at_once", "most_blocks", "preemptions", "leaked_blocks"))
-    return Served(latency_s, *told)
+    return HybridTrace(latency_s, *told)
 
 
 def same_bytes() -> tuple[dict[str, int], int]:
@@ -85,13 +85,13 @@ def same_bytes() -> tuple[dict[str, int], int]:
         for name, way in SAME_BYTES.items()
     }
     lane = Lane(starts)
-    trace = requests([Arrival(0.0, TOKENS - OUTPUT, OUTPUT)] * COUNT, 1)
+    trace = requests([TimedRequest(0.0, TOKENS - OUTPUT, OUTPUT)] * COUNT, 1)
     found = {name: serve(lane, name, trace) for name in SAME_BYTES}
     lane.quit()
     return {name: each.at_once for name, each in found.items()}, sum(each.leaked for each in found.values())
 
 
-class Traces:
+class HybridTraces:
     """The relQueries of each seed, and those with which templates are learnt."""
 
     def __init__(self, count: int, max_rows: int, warm_rows: int) -> None:
@@ -104,12 +104,12 @@ class Traces:
         return declared(self._draw(seed), CAP)
 
 
-def start_of(way: Way, num_blocks: int) -> Start:
+def start_of(way: HybridWay, num_blocks: int) -> Start:
     """What a way's engine is started with."""
     return Start(way.variant, way.settings or {}, engine_of(way, num_blocks + 1, **LIMITS))
 
 
-def lane_of(ways: dict[str, Way], num_blocks: int, warm: Sequence[RelSpec]) -> Lane:
+def lane_of(ways: dict[str, HybridWay], num_blocks: int, warm: Sequence[RelSpec]) -> Lane:
     """A lane of some ways that have seen each template."""
     blocks = {name: PLENTY if name == ROOMY else num_blocks for name in ways}
     lane = Lane({name: start_of(way, blocks[name]) for name, way in ways.items()})
@@ -118,7 +118,7 @@ def lane_of(ways: dict[str, Way], num_blocks: int, warm: Sequence[RelSpec]) -> L
     return lane
 
 
-def load_blocks(traces: Traces, load: float) -> int:
+def load_blocks(traces: HybridTraces, load: float) -> int:
     """The blocks that our scheduler uses with plenty of memory, at a multiple of that engine's capacity."""
     lane = lane_of({KV: WAYS[KV]}, PLENTY, traces.warm)
     trace = traces.of(0)
@@ -128,7 +128,7 @@ def load_blocks(traces: Traces, load: float) -> int:
     return found.most_blocks
 
 
-def one_seed(traces: Traces, load: float, lane: Lane, seed: int) -> dict[str, Served]:
+def one_seed(traces: HybridTraces, load: float, lane: Lane, seed: int) -> dict[str, HybridTrace]:
     """Every way's run of a seed's trace, in an order that changes with the seed."""
     trace = traces.of(seed)
     whole = serve(lane, STOCK, at_once(trace))
@@ -141,12 +141,12 @@ def one_seed(traces: Traces, load: float, lane: Lane, seed: int) -> dict[str, Se
     return found
 
 
-def ratios(seeds: Sequence[dict[str, Served]], over: str, under: str) -> list[float]:
+def ratios(seeds: Sequence[dict[str, HybridTrace]], over: str, under: str) -> list[float]:
     """The ratio of two ways' mean latencies, of each seed."""
     return [float(np.mean(each[over].latency_s) / np.mean(each[under].latency_s)) for each in seeds]
 
 
-def rows(seeds: Sequence[dict[str, Served]]) -> list[list[Any]]:
+def rows(seeds: Sequence[dict[str, HybridTrace]]) -> list[list[Any]]:
     """The table: a line a way, over all seeds."""
     found = []
     for name in WAYS:
@@ -177,7 +177,7 @@ def main() -> None:
     args = options()
     together, leaked = same_bytes()
     print(table(["the pool holds", "at once"], list(together.items())), flush=True)
-    traces = Traces(args.relqueries, args.max_rows, args.warm_rows)
+    traces = HybridTraces(args.relqueries, args.max_rows, args.warm_rows)
     load = load_blocks(traces, args.load)
     num_blocks = max(LEAST, round(SHARE * load))
     print(f"the load is {load} blocks, the pool has {num_blocks}", flush=True)
@@ -204,7 +204,7 @@ def main() -> None:
     finish("hybrid_cache", headline, details, args.quick, partial(plot, seeds))
 
 
-def plot(seeds: Sequence[dict[str, Served]], path: Path) -> None:
+def plot(seeds: Sequence[dict[str, HybridTrace]], path: Path) -> None:
     """Mean latency of each way."""
     means = {str(name): float(mean) for name, mean, *_ in rows(seeds)}
     bars(path, means, "mean relQuery latency, s")

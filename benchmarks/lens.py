@@ -38,13 +38,13 @@ import numpy as np
 
 from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.effective.attainment import Slo
-from benchmarks.effective.workload import Arrival
+from benchmarks.effective.attainment import RequestLimits
+from benchmarks.effective.workload import TimedRequest
 from benchmarks.hybrid.lanes import WARM_UP
 from benchmarks.hybrid.requests import requests
 from benchmarks.plots import Panel, curves
-from benchmarks.relquery_engines import Engine, Worker
-from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Load, came, kept, trace
+from benchmarks.relquery_engines import EngineSetup, EngineWorker
+from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, BesideLoad, Kept, came, kept, trace
 from benchmarks.slo.step_times import fitted
 from relserve.policies.budget.model import OURS, PUBLISHED, Form, StepModel
 from relserve.policies.budget.state import Work
@@ -73,28 +73,28 @@ FORMS = {"lens": PUBLISHED, IN_ORDER: OURS, "ours": OURS}
 ALIKE = 0.98  # of the best
 
 
-class Regime(NamedTuple):
+class LensRegime(NamedTuple):
     """What the engine can do, in seconds: a step of ROWS decodes, a long prompt alone."""
 
     step_s: float
     prompt_s: float
 
     @property
-    def slo(self) -> Slo:
+    def slo(self) -> RequestLimits:
         """The limits of every request."""
-        return Slo(FIRST * self.prompt_s, SLOWER * self.step_s)
+        return RequestLimits(FIRST * self.prompt_s, SLOWER * self.step_s)
 
-    def load(self, share: float, seconds: float) -> Load:
+    def load(self, share: float, seconds: float) -> BesideLoad:
         """A share of the long prompts that could be computed beside the rows, and those rows."""
         row_s = statistics.fmean(ROW_OUTPUT) * self.slo.tbt_s
         of_rows = ROWS / row_s * ROW_PROMPT / PROMPT
         most = (1.0 - 1.0 / SLOWER) / self.prompt_s - of_rows
         warm_s = min(WARM_S, seconds)
         shortest_s = 0.7 * statistics.fmean(ROW_OUTPUT) * self.step_s
-        return Load(share * most, warm_s, seconds, 2 + round((warm_s + seconds) / shortest_s))
+        return BesideLoad(share * most, warm_s, seconds, 2 + round((warm_s + seconds) / shortest_s))
 
 
-class Ran(NamedTuple):
+class LensRun(NamedTuple):
     """A run, of a system at a load.
 
     Attributes:
@@ -116,14 +116,14 @@ class Ran(NamedTuple):
     beside: float
 
 
-class Bench:
+class LensEngine:
     """The engine, and what its steps count as."""
 
     def __init__(self, seconds: float) -> None:
-        engine = Engine(
+        engine = EngineSetup(
             max_tokens=8192, max_num_seqs=256, own_kv_tokens=150_000, own_threads=1, clock="charged"
         )
-        self._worker = Worker("stock", {"variant": "stock"}, engine)
+        self._worker = EngineWorker("stock", {"variant": "stock"}, engine)
         self._worker.serve(WARM_UP)
         self.regime = self._regime()
         steps = [step for each in LEARNING for step in self._learn(*each, seconds)]
@@ -131,12 +131,12 @@ class Bench:
         self.fit_r2, self.num_fitted = self.cost.explained(steps), len(steps)
         self.regime = self._regime()
 
-    def _regime(self) -> Regime:
-        rows = self._worker.serve(requests([Arrival(0.0, ROW_PROMPT, 100)] * ROWS, 1), tokens=True)
+    def _regime(self) -> LensRegime:
+        rows = self._worker.serve(requests([TimedRequest(0.0, ROW_PROMPT, 100)] * ROWS, 1), tokens=True)
         between = np.diff(np.array(list(rows["token_s"].values())), axis=1)
-        prompt = requests([Arrival(0.0, PROMPT, 1)], 2)
+        prompt = requests([TimedRequest(0.0, PROMPT, 1)], 2)
         prompt_s = statistics.median(self._worker.serve(prompt)["makespan_s"] for _ in range(5))
-        return Regime(float(np.median(between[:, 40:])), prompt_s)
+        return LensRegime(float(np.median(between[:, 40:])), prompt_s)
 
     def _learn(self, budget: str, share: float, seconds: float) -> list[list[float]]:
         """Measured steps."""
@@ -144,7 +144,7 @@ class Bench:
         found = self._serve(budget, load, 999)["works"]
         return list(found)
 
-    def _serve(self, system: str, load: Load, seed: int) -> dict[str, Any]:
+    def _serve(self, system: str, load: BesideLoad, seed: int) -> dict[str, Any]:
         ttft_s, tbt_s = self.regime.slo
         return self._worker.serve(
             trace(load, seed), forget=True, tokens=True, budget=system.partition(",")[0],
@@ -152,7 +152,7 @@ class Bench:
             until_s=load.end_s,
         )  # fmt: skip
 
-    def run(self, system: str, load: Load, seed: int) -> Ran:
+    def run(self, system: str, load: BesideLoad, seed: int) -> LensRun:
         """Serve a load."""
         run = self._serve(system, load, seed)
         told, steps = run["budget"], np.array(run["works"])
@@ -161,7 +161,7 @@ class Bench:
         model_s = np.cumsum([self.cost.seconds(Work(*work)) for work in steps[:, :-1]])
         while_it_comes = steps[model_s <= model_s[-1] * load.end_s / run["makespan_s"]]
         form = FORMS.get(system.partition(",")[0])
-        return Ran(
+        return LensRun(
             found, (float(np.median(taken)), float(np.percentile(taken, 99))),
             learnt_r2(run["works"], form) if form else None, told["model"]["r2"] if form else None,
             hindsight_r2(steps), float(steps[steps[:, 0] > 0, 0].mean()), float(while_it_comes[:, 2].mean()),
@@ -188,7 +188,7 @@ def hindsight_r2(steps: np.ndarray) -> float:
     return 1.0 - float((errors**2).sum() / ((seconds - seconds.mean()) ** 2).sum())
 
 
-Found = Mapping[tuple[str, float], Sequence[Ran]]  # by system and load, a run a seed
+Found = Mapping[tuple[str, float], Sequence[LensRun]]  # by system and load, a run a seed
 
 
 def attained(found: Found, system: str, load: float) -> float:
@@ -207,7 +207,9 @@ def holds(found: Found, system: str, load: float, systems: Sequence[str]) -> boo
     return meets(found, system, load) and attained(found, system, load) >= ALIKE * best
 
 
-def rows_of(found: Found, loads: Sequence[float], systems: Sequence[str], slo: Slo) -> list[list[Any]]:
+def rows_of(
+    found: Found, loads: Sequence[float], systems: Sequence[str], slo: RequestLimits
+) -> list[list[Any]]:
     """A row a load and system."""
     rows = []
     for load in loads:
@@ -277,11 +279,11 @@ def main() -> None:
     args, began_s = parser.parse_args(), time.monotonic()
     systems, loads, seconds = QUICK if args.quick else (SYSTEMS, LOADS, SECONDS)
     seeds = 1 if args.quick else args.seeds
-    bench = Bench(seconds)
+    bench = LensEngine(seconds)
     regime, cost = bench.regime, bench.cost
     print(f"{regime}; limits {regime.slo}\na step counts as {cost}, which explains {bench.fit_r2:.3f} of the "
           f"variance of {bench.num_fitted} measured ones", flush=True)  # fmt: skip
-    found: dict[tuple[str, float], list[Ran]] = {}
+    found: dict[tuple[str, float], list[LensRun]] = {}
     for share in loads:
         load = regime.load(share, seconds)
         print(f"load {share}: {load}", flush=True)

@@ -37,8 +37,8 @@ from benchmarks.relquery_engines import (
     CLAIRVOYANTS,
     OURS,
     STOCK,
-    Probe,
-    Worker,
+    EngineWorker,
+    SpeedProbe,
     at_speed,
     capacity_in_probes,
     latencies,
@@ -62,7 +62,7 @@ SEEN_CAP, SEEN_ROWS = 256, 16
 REAL = "real engine"
 
 
-class Cell(NamedTuple):
+class LooseCapsCell(NamedTuple):
     """One setting: machine and load."""
 
     model: str
@@ -72,7 +72,7 @@ class Cell(NamedTuple):
 Means = dict[str, float]  # seconds by declared caps, of STOCK, of SEEN, and of the CLAIRVOYANTS
 
 
-def serve_all(draw: Draw) -> list[tuple[Cell, Means]]:
+def serve_all(draw: Draw) -> list[tuple[LooseCapsCell, Means]]:
     """One trace at every load: mean latencies."""
     trace, spec = drawn(draw.model, draw.number, draw.outputs, draw.count), SPECS[draw.model]
     templates = one_of_each_kind(SEEN_ROWS, draw.number, remembering_encoder(), draw.outputs)
@@ -85,16 +85,18 @@ def serve_all(draw: Draw) -> list[tuple[Cell, Means]]:
         means[SEEN] = served(arriving, spec, ours(), SEEN_CAP, seen).mean_s
         known = lengths_known(arriving)
         means |= {name: served(known, spec, make(name)).mean_s for name in CLAIRVOYANTS}
-        found.append((Cell(draw.model, load), means | {STOCK: served(arriving, spec, stock()).mean_s}))
+        found.append(
+            (LooseCapsCell(draw.model, load), means | {STOCK: served(arriving, spec, stock()).mean_s})
+        )
     return found
 
 
 def measured(seeds: int, count: int) -> list[Means]:
     """The same on a real engine, which forgets all lengths before each trace: means of each trace."""
-    encode, workers = encoder(), {name: Worker(name) for name in (STOCK, OURS)}
+    encode, workers = encoder(), {name: EngineWorker(name) for name in (STOCK, OURS)}
     for worker in workers.values():
         worker.serve(one_of_each_kind(1, 999, encode))
-    probe, found = Probe(workers[STOCK], encode, MAX_ROWS * 6 // 10), []
+    probe, found = SpeedProbe(workers[STOCK], encode, MAX_ROWS * 6 // 10), []
     for seed in range(1, seeds + 1):
         trace = relqueries(count, MAX_ROWS, 1.0, seed, encode)
         rate = REAL_LOAD * capacity_in_probes(workers[STOCK], trace, probe)
@@ -112,9 +114,9 @@ def measured(seeds: int, count: int) -> list[Means]:
     return [{caps: probe_s * mean for caps, mean in means.items()} for means in found]
 
 
-def means_of(draws: Iterable[Draw]) -> dict[Cell, list[Means]]:
+def means_of(draws: Iterable[Draw]) -> dict[LooseCapsCell, list[Means]]:
     """Serve all draws; by cell, the means of each trace."""
-    found: dict[Cell, list[Means]] = defaultdict(list)
+    found: dict[LooseCapsCell, list[Means]] = defaultdict(list)
     for results in on_all_cores(serve_all, draws):
         for cell, means in results:
             found[cell].append(means)
@@ -127,7 +129,7 @@ def over_own(traces: Sequence[Means]) -> dict[str, float]:
     return {c: statistics.mean(means[c] for means in traces) / own for c in CAPS if c != OWN}
 
 
-def beside_clairvoyant(found: dict[Cell, list[Means]]) -> float:
+def beside_clairvoyant(found: dict[LooseCapsCell, list[Means]]) -> float:
     """Print ours, with templates seen before, beside the clairvoyant; gives the largest ratio."""
     rows = []
     for cell, traces in found.items():
@@ -138,7 +140,7 @@ def beside_clairvoyant(found: dict[Cell, list[Means]]) -> float:
     return float(max(row[-1] for row in rows))
 
 
-def show(title: str, found: dict[Cell, list[Means]]) -> float:
+def show(title: str, found: dict[LooseCapsCell, list[Means]]) -> float:
     """Print a row a machine and load; gives the largest ratio."""
     rows, worst = [], 0.0
     for cell, traces in found.items():
@@ -169,14 +171,14 @@ def main() -> None:
     headline: dict[str, Any] = {"worst_mean_ratio_simulated": round(show("Simulated", found), 3)}
     headline["worst_over_clairvoyant"] = round(beside_clairvoyant(found), 3)
     if args.seeds:
-        real = {Cell(REAL, REAL_LOAD): measured(args.seeds, REAL_COUNT)}
+        real = {LooseCapsCell(REAL, REAL_LOAD): measured(args.seeds, REAL_COUNT)}
         headline["worst_mean_ratio_real"] = round(show("Real", real), 3)
         found |= real
     details = [{**cell._asdict(), "mean_s": traces} for cell, traces in found.items()]
     finish("loose_caps", headline, details, args.quick, partial(plot, found))
 
 
-def plot(found: dict[Cell, list[Means]], path: Path) -> None:
+def plot(found: dict[LooseCapsCell, list[Means]], path: Path) -> None:
     """Mean latency over that with own caps, of every machine and load."""
     import matplotlib as mpl
 

@@ -19,7 +19,7 @@ VOCABULARY = 8192
 HEAD = 64  # numbers of an attention head
 
 
-class Shape(NamedTuple):
+class LlamaShape(NamedTuple):
     """Width of a token, width inside a layer, and layers."""
 
     hidden: int
@@ -29,12 +29,12 @@ class Shape(NamedTuple):
 
 # By millions of parameters, embedding included.
 SHAPES = {
-    10: Shape(320, 896, 6),
-    25: Shape(512, 1408, 7),
-    60: Shape(768, 2048, 8),
-    120: Shape(1024, 2816, 9),
-    135: Shape(1024, 2816, 10),
-    250: Shape(1024, 4096, 15),
+    10: LlamaShape(320, 896, 6),
+    25: LlamaShape(512, 1408, 7),
+    60: LlamaShape(768, 2048, 8),
+    120: LlamaShape(1024, 2816, 9),
+    135: LlamaShape(1024, 2816, 10),
+    250: LlamaShape(1024, 4096, 15),
 }
 
 
@@ -46,12 +46,12 @@ def folder_of(millions: int) -> Path:
     return folder
 
 
-def num_parameters(shape: Shape) -> int:
+def num_parameters(shape: LlamaShape) -> int:
     """Numbers that a model of this shape holds."""
     return sum(_size(size) for size in _tensors(shape).values())
 
 
-def _make(folder: Path, shape: Shape) -> None:
+def _make(folder: Path, shape: LlamaShape) -> None:
     import torch
     from safetensors.torch import save_file
 
@@ -69,7 +69,7 @@ def _make(folder: Path, shape: Shape) -> None:
     (folder / "config.json").write_text(json.dumps(_config(shape), indent=1), encoding="utf-8")  # the last
 
 
-def _config(shape: Shape) -> dict[str, Any]:
+def _config(shape: LlamaShape) -> dict[str, Any]:
     config: dict[str, Any] = json.loads((MODEL_DIR / "config.json").read_text(encoding="utf-8"))
     heads = shape.hidden // HEAD
     return config | dict(
@@ -78,7 +78,7 @@ def _config(shape: Shape) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _tensors(shape: Shape) -> dict[str, tuple[int, ...]]:
+def _tensors(shape: LlamaShape) -> dict[str, tuple[int, ...]]:
     """The size of each tensor, by its name."""
     hidden, inner = shape.hidden, shape.inner
     layer: dict[str, tuple[int, ...]] = {

@@ -23,7 +23,7 @@ HEAD = 64  # numbers of an attention head
 POSITIONS = 4096
 
 
-class Shape(NamedTuple):
+class OptShape(NamedTuple):
     """Width of a token, and layers; a layer is four times as wide inside, as OPT's are."""
 
     hidden: int
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
         return 2 * 2 * self.hidden * self.layers * block_size
 
 
-def folder_of(shape: Shape) -> Path:
+def folder_of(shape: OptShape) -> Path:
     """The folder of the model of a shape, made if it is not there; several processes may ask at once."""
     folder = FOLDER / shape.name
     if folder.is_dir():
@@ -56,7 +56,7 @@ def folder_of(shape: Shape) -> Path:
     return folder
 
 
-def _write(shape: Shape, folder: Path) -> None:
+def _write(shape: OptShape, folder: Path) -> None:
     import torch
     import transformers
 

@@ -20,7 +20,7 @@ from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.grammar_cost import GrammarCost, Vocabulary
 from benchmarks.plots import bars
-from benchmarks.typed_calls import CALLS, Outcome, grammar_of, outcome, prepare
+from benchmarks.typed_calls import CALLS, TypedCallOutcome, grammar_of, outcome, prepare
 from benchmarks.zoo import NAMES, build
 from relserve.api import connect
 from relserve.engines.local.engine import LocalEngine
@@ -42,7 +42,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def answers(name: str, folder: Path, num_rows: int, log: Path) -> tuple[float, dict[str, Outcome]]:
+def answers(name: str, folder: Path, num_rows: int, log: Path) -> tuple[float, dict[str, TypedCallOutcome]]:
     """Seconds until a fresh engine answers, and what each call gives."""
     engine = LocalEngine(name, str(folder), log_path=log)
     try:
@@ -64,7 +64,7 @@ def grammar_costs(folder: Path) -> tuple[int, dict[str, GrammarCost]]:
 
 
 def lines_of(
-    name: str, num_tokens: int, given: dict[str, Outcome], costs: dict[str, GrammarCost]
+    name: str, num_tokens: int, given: dict[str, TypedCallOutcome], costs: dict[str, GrammarCost]
 ) -> list[list[Any]]:
     """The lines of the table for one model."""
     return [

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.at_loads import (
     Draw,
-    Served,
+    ServedTrace,
     at_load,
     capacity,
     drawn,
@@ -52,7 +52,7 @@ PATIENCE = 2.5  # the multiple of stock's latency that the guard promises
 P99_UP_TO = 1.0  # the load up to which the 99th percentile has an aim
 
 
-class Cell(NamedTuple):
+class NeverWorseCell(NamedTuple):
     """One setting: machine, KV memory, load, declared caps."""
 
     model: str
@@ -61,11 +61,11 @@ class Cell(NamedTuple):
     caps: str
 
 
-class Pair(NamedTuple):
+class TracePair(NamedTuple):
     """One trace under both schedulers."""
 
-    ours: Served
-    stock: Served
+    ours: ServedTrace
+    stock: ServedTrace
 
 
 class Figures(NamedTuple):
@@ -83,7 +83,7 @@ class Figures(NamedTuple):
     preempted_stock: float
 
 
-def serve_all(draw: Draw) -> list[tuple[Cell, Pair]]:
+def serve_all(draw: Draw) -> list[tuple[NeverWorseCell, TracePair]]:
     """One trace in every cell of its machine."""
     trace = drawn(draw.model, draw.number, draw.outputs, draw.count)
     found = []
@@ -94,12 +94,12 @@ def serve_all(draw: Draw) -> list[tuple[Cell, Pair]]:
             arriving = at_load(trace, load, rate)
             base = served(arriving, spec, stock())
             for caps, cap in CAPS.items():
-                pair = Pair(served(arriving, spec, ours(), cap), base)
-                found.append((Cell(draw.model, memory, load, caps), pair))
+                pair = TracePair(served(arriving, spec, ours(), cap), base)
+                found.append((NeverWorseCell(draw.model, memory, load, caps), pair))
     return found
 
 
-def figures_of(pairs: Sequence[Pair]) -> Figures:
+def figures_of(pairs: Sequence[TracePair]) -> Figures:
     """A cell's figures over its traces."""
     mean = sum(pair.ours.mean_s for pair in pairs) / sum(pair.stock.mean_s for pair in pairs)
     sides = list(zip(*pairs, strict=True))
@@ -110,13 +110,13 @@ def figures_of(pairs: Sequence[Pair]) -> Figures:
     return Figures(mean, max(ratios), float(p99[0] / p99[1]), late, *map(float, preempted))
 
 
-def ratios_of(pair: Pair) -> list[float]:
+def ratios_of(pair: TracePair) -> list[float]:
     """Of each relQuery, (latency - SPARED_S) over its own latency under stock; below 0 counts as 0."""
     base = pair.stock.latency_s
     return [max(0.0, (late_s - SPARED_S) / base[rel]) for rel, late_s in pair.ours.latency_s.items()]
 
 
-def worst_cells(found: dict[Cell, Figures]) -> dict[str, tuple[float, Cell]]:
+def worst_cells(found: dict[NeverWorseCell, Figures]) -> dict[str, tuple[float, NeverWorseCell]]:
     """Each figure's largest value, and where it is."""
     worst = {
         "worst_mean_over_stock": _largest(found, "mean"),
@@ -127,12 +127,12 @@ def worst_cells(found: dict[Cell, Figures]) -> dict[str, tuple[float, Cell]]:
     return worst | ({"worst_p99_over_stock": _largest(with_aim, "p99")} if with_aim else {})
 
 
-def _largest(found: dict[Cell, Figures], name: str) -> tuple[float, Cell]:
+def _largest(found: dict[NeverWorseCell, Figures], name: str) -> tuple[float, NeverWorseCell]:
     cell = max(found, key=lambda cell: getattr(found[cell], name))
     return float(getattr(found[cell], name)), cell
 
 
-def show(found: dict[Cell, Figures]) -> None:
+def show(found: dict[NeverWorseCell, Figures]) -> None:
     """Print a row a machine, memory and load, with three figures for each of the caps."""
     rows = []
     for cell, figures in found.items():
@@ -145,9 +145,9 @@ def show(found: dict[Cell, Figures]) -> None:
     print(table(["machine", "memory", "load", *columns, "preempted by stock", "by ours"], rows))
 
 
-def measure(draws: Iterable[Draw]) -> dict[Cell, Figures]:
+def measure(draws: Iterable[Draw]) -> dict[NeverWorseCell, Figures]:
     """Serve all draws; every cell's figures."""
-    pairs: dict[Cell, list[Pair]] = defaultdict(list)
+    pairs: dict[NeverWorseCell, list[TracePair]] = defaultdict(list)
     for results in on_all_cores(serve_all, draws):
         for cell, pair in results:
             pairs[cell].append(pair)
@@ -176,7 +176,7 @@ def main() -> None:
     finish("never_worse", headline, {"cells": cells}, args.quick, partial(plot, found))
 
 
-def plot(found: dict[Cell, Figures], path: Path) -> None:
+def plot(found: dict[NeverWorseCell, Figures], path: Path) -> None:
     """Every cell's mean and worst ratio, a colour for each of the declared caps."""
     import matplotlib as mpl
 

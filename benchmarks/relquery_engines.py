@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.made_up_llama import SHAPES, folder_of, num_parameters
 from benchmarks.relquery_workload import Encode, declared, relqueries
-from benchmarks.slo.step_times import StepTimes
+from benchmarks.slo.step_times import LinearStepTimes
 from lab.simulator.workload import RelSpec, retimed
 from relserve.engines.local.cpu import ALLOCATOR
 from relserve.engines.local.cpu_plan import num_threads
@@ -47,7 +47,7 @@ STEADY, TRIES = 0.1, 2  # relative change of the probe beyond which a run is rep
 Run = dict[str, Any]  # what a worker tells of a trace
 
 
-class Engine(NamedTuple):
+class EngineSetup(NamedTuple):
     """What engines of one comparison have in common.
 
     Attributes:
@@ -95,7 +95,7 @@ class Engine(NamedTuple):
         return ("" if self.millions is None else f"_{self.millions}m") + "_async" * self.plans_ahead
 
 
-EMBEDDED = Engine()
+EMBEDDED = EngineSetup()
 
 
 def scheduler_of(variant: str) -> tuple[str, dict[str, Any]]:
@@ -117,7 +117,7 @@ def as_told(variant: str, trace: list[RelSpec], cap: int | None) -> list[RelSpec
     return trace if variant.endswith(OWN_CAPS) else declared(trace, cap)
 
 
-class Worker:
+class EngineWorker:
     """An engine in a process of its own; `settings` are of relserve's scheduler.
 
     Raises:
@@ -125,7 +125,7 @@ class Worker:
     """
 
     def __init__(
-        self, variant: str, settings: Mapping[str, Any] | None = None, engine: Engine = EMBEDDED
+        self, variant: str, settings: Mapping[str, Any] | None = None, engine: EngineSetup = EMBEDDED
     ) -> None:
         name, own_settings = scheduler_of(variant)
         command = [
@@ -138,7 +138,7 @@ class Worker:
             "--settings", json.dumps(own_settings if settings is None else settings),
         ]  # fmt: skip
         self.variant = variant
-        self.cost: CostModel | StepTimes | None = None  # of steps, by the charged clock
+        self.cost: CostModel | LinearStepTimes | None = None  # of steps, by the charged clock
         environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": str(engine.threads)}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -190,10 +190,10 @@ class Worker:
         return answer
 
 
-class Probe:
+class SpeedProbe:
     """The machine's speed of the moment: what the stock engine takes for a short trace, in seconds."""
 
-    def __init__(self, worker: Worker, encode: Encode, max_rows: int) -> None:
+    def __init__(self, worker: EngineWorker, encode: Encode, max_rows: int) -> None:
         self._worker, self._trace = worker, at_once(relqueries(16, max_rows, 1.0, 998, encode))
         self.seconds: list[float] = []
 
@@ -208,14 +208,14 @@ def at_once(trace: Sequence[RelSpec]) -> list[RelSpec]:
     return retimed(trace, [0.0] * len(trace))
 
 
-def capacity_in_probes(worker: Worker, trace: list[RelSpec], probe: Probe) -> float:
+def capacity_in_probes(worker: EngineWorker, trace: list[RelSpec], probe: SpeedProbe) -> float:
     """relQueries that an engine serves in the time of a probe, when all of a trace come at once."""
     before = probe.take()
     makespan_s = worker.serve(at_once(trace))["makespan_s"]
     return len(trace) * (before + probe.take()) / 2 / makespan_s
 
 
-def run_steadily(worker: Worker, trace: list[RelSpec], probe: Probe, forget: bool = False) -> Run:
+def run_steadily(worker: EngineWorker, trace: list[RelSpec], probe: SpeedProbe, forget: bool = False) -> Run:
     """Serve a trace whose arrivals are in probes' lengths; of up to TRIES, the run of the steadiest speed."""
     tries = []
     for _ in range(TRIES):

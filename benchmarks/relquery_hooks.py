@@ -38,7 +38,7 @@ def plan_ahead_on_cpu() -> None:
     CpuPlatform.check_and_update_config = staticmethod(check_and_update_config)
 
 
-class Watch:
+class SchedulerWatch:
     """What a scheduler does from `begin` on: when each token came, how many requests ran, blocks in use."""
 
     def __init__(self, scheduler: Any, clock: Clock) -> None:

@@ -44,9 +44,9 @@ from benchmarks.relquery_engines import (
     PAPER,
     STATIC,
     STOCK,
-    Engine,
-    Probe,
-    Worker,
+    EngineSetup,
+    EngineWorker,
+    SpeedProbe,
     as_told,
     at_speed,
     capacity_in_probes,
@@ -77,7 +77,7 @@ VARIANTS = (STOCK, STATIC, PAPER, OURS, LOCAL)
 QUICK = (STOCK, PAPER, OURS, LOCAL)
 
 
-class Progress:
+class BenchmarkProgress:
     """Says after each run how far the benchmark is."""
 
     def __init__(self, num_runs: int) -> None:
@@ -91,7 +91,7 @@ class Progress:
         print(f"run {self._num_done} of {self._num_runs}, {what}; about {left:.0f} min left", flush=True)
 
 
-class Measured:
+class LoadLatencies:
     """One load: its traces with their own caps, and each variant's runs, in seconds of the median speed."""
 
     def __init__(self, variants: Sequence[str]) -> None:
@@ -104,20 +104,20 @@ class Measured:
         self.runs = {v: [at_speed(run, probe_s) for run in runs] for v, runs in self.runs.items()}
 
 
-def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[float, Measured]]:
+def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[float, LoadLatencies]]:
     """Serve every trace at every load with every variant.
 
     Returns:
         Capacity in relQueries a second by seed; the seconds of all probes; what was measured by load.
     """
-    encode, engine = encoder(), Engine(args.model_millions, args.async_scheduling, args.threads)
-    workers = [Worker(v, engine=engine) for v in args.variants]
+    encode, engine = encoder(), EngineSetup(args.model_millions, args.async_scheduling, args.threads)
+    workers = [EngineWorker(v, engine=engine) for v in args.variants]
     warm = one_of_each_kind(args.warm_rows, 999, encode, args.outputs)
     for worker in workers:
         worker.serve(as_told(worker.variant, warm, args.cap))
-    probe, capacity = Probe(workers[0], encode, max(args.max_rows * 6 // 10, 1)), []
-    found = {load: Measured(args.variants) for load in args.loads}
-    progress = Progress(args.seeds * len(args.loads) * len(workers))
+    probe, capacity = SpeedProbe(workers[0], encode, max(args.max_rows * 6 // 10, 1)), []
+    found = {load: LoadLatencies(args.variants) for load in args.loads}
+    progress = BenchmarkProgress(args.seeds * len(args.loads) * len(workers))
     for seed in range(args.first_seed, args.first_seed + args.seeds):
         trace = relqueries(args.relqueries, args.max_rows, 1.0, seed, encode, outputs=args.outputs)
         capacity.append(capacity_in_probes(workers[0], trace, probe))
@@ -138,10 +138,10 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
     return [per_probe / probe_s for per_probe in capacity], probe.seconds, found
 
 
-def evaluate(measured: Measured, capacity: Sequence[float], args: argparse.Namespace) -> dict[str, Any]:
+def evaluate(measured: LoadLatencies, capacity: Sequence[float], args: argparse.Namespace) -> dict[str, Any]:
     """What one load's runs show, real and simulated."""
     runs = measured.runs
-    kv_tokens = Engine(args.model_millions).kv_tokens
+    kv_tokens = EngineSetup(args.model_millions).kv_tokens
     spec = calibrated([run for v, r in runs.items() if v != LOCAL for run in r], kv_tokens)
     warm = [] if args.unseen else one_of_each_kind(args.warm_rows, 999, encoder(), args.outputs)
     makespans_s = [len(trace) / rate for trace, rate in zip(measured.traces, capacity, strict=True)]
@@ -246,7 +246,7 @@ def main() -> None:
     }
     headline["over_clairvoyant"] = {k: round(f["known"]["over_clairvoyant"], 3) for k, f in loads.items()}
     details = {"capacity_relqueries_a_second": capacity, "probes_s": probes, "loads": loads}
-    name = "relquery_latency" + Engine(args.model_millions, args.async_scheduling).suffix
+    name = "relquery_latency" + EngineSetup(args.model_millions, args.async_scheduling).suffix
     name += f"_from_seed_{args.first_seed}" * (args.first_seed > 1)
     finish(name, headline, details, args.quick, partial(plot, details))
 

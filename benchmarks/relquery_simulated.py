@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.relquery_workload import ARRIVALS, TABLES
-from benchmarks.simulated_runs import LEAST, MODELS, Found, Run, Setting, run_all, virtual_s_a_s
+from benchmarks.simulated_runs import LEAST, MODELS, Found, PolicyRun, TraceSetting, run_all, virtual_s_a_s
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.vllm_plugin.settings import SchedulerSettings
 
@@ -44,19 +44,19 @@ HEADLINE = {
 
 ABA, OURS = "dpu+aba", "ours"
 POLICIES = {
-    "vllm": Run("fcfs+pp"), "sarathi": Run("fcfs"),
-    "static": Run("static+pp"), "static checked": Run("static+pp", keeps_outputs_free=True),
-    "aba": Run(ABA), "aba checked": Run(ABA, keeps_outputs_free=True),
-    OURS: Run(DEFAULT), "ours guarded": Run(DEFAULT, patience=SchedulerSettings().patience),
+    "vllm": PolicyRun("fcfs+pp"), "sarathi": PolicyRun("fcfs"),
+    "static": PolicyRun("static+pp"), "static checked": PolicyRun("static+pp", keeps_outputs_free=True),
+    "aba": PolicyRun(ABA), "aba checked": PolicyRun(ABA, keeps_outputs_free=True),
+    OURS: PolicyRun(DEFAULT), "ours guarded": PolicyRun(DEFAULT, patience=SchedulerSettings().patience),
 }  # fmt: skip
 TOLD = {
-    "longest known": [Run(DEFAULT, told="longest"), Run(ABA, told="longest")],
+    "longest known": [PolicyRun(DEFAULT, told="longest"), PolicyRun(ABA, told="longest")],
     "lengths known": [
-        Run(DEFAULT, told="lengths"), Run(ABA, told="lengths"),
-        Run(ABA, told="lengths", keeps_outputs_free=True),
+        PolicyRun(DEFAULT, told="lengths"), PolicyRun(ABA, told="lengths"),
+        PolicyRun(ABA, told="lengths", keeps_outputs_free=True),
     ],
 }  # fmt: skip
-BEST = {**{name: [run] for name, run in POLICIES.items()}, **TOLD, LEAST: [Run(LEAST)]}
+BEST = {**{name: [run] for name, run in POLICIES.items()}, **TOLD, LEAST: [PolicyRun(LEAST)]}
 RATIOS = {
     "vllm_over_ours": ("vllm", OURS), "static_over_ours": ("static", OURS),
     "static_checked_over_ours": ("static checked", OURS), "ours_over_aba": (OURS, "aba"),
@@ -83,26 +83,26 @@ class Shown:
     def __init__(self, found: Found) -> None:
         self.found = found
 
-    def each(self, setting: Setting, run: Run, name: str = "mean_s") -> list[float]:
+    def each(self, setting: TraceSetting, run: PolicyRun, name: str = "mean_s") -> list[float]:
         """One figure of every trace."""
         return [figures[name] for figures in self.found[setting][run]]
 
-    def mean(self, setting: Setting, run: Run, name: str = "mean_s") -> float:
+    def mean(self, setting: TraceSetting, run: PolicyRun, name: str = "mean_s") -> float:
         """One figure, over all traces."""
         return statistics.mean(self.each(setting, run, name))
 
-    def best(self, setting: Setting, column: str) -> list[float]:
+    def best(self, setting: TraceSetting, column: str) -> list[float]:
         """Mean latencies, a trace each, of the run that is best among those of a column."""
         return min((self.each(setting, run) for run in BEST[column]), key=statistics.mean)
 
-    def ratio(self, setting: Setting, name: str) -> tuple[float, float]:
+    def ratio(self, setting: TraceSetting, name: str) -> tuple[float, float]:
         """A ratio of mean latencies, and the standard deviation of the ratio from trace to trace."""
         above, below = (self.best(setting, column) for column in RATIOS[name])
         ratios = [a / b for a, b in zip(above, below, strict=True)]
         return statistics.mean(above) / statistics.mean(below), statistics.stdev(ratios)
 
 
-def figure_9(shown: Shown, settings: Sequence[Setting]) -> list[dict[str, Any]]:
+def figure_9(shown: Shown, settings: Sequence[TraceSetting]) -> list[dict[str, Any]]:
     """Every setting's mean latencies and ratios, each with its spread."""
     return [
         {
@@ -128,9 +128,9 @@ def show_figure_9(rows: Sequence[dict[str, Any]]) -> None:
     print(table(["model", "data", "rate", *(name.replace("_over_", "/") for name in RATIOS)], cells))
 
 
-def beside_the_paper(shown: Shown, settings: Sequence[Setting]) -> list[list[Any]]:
+def beside_the_paper(shown: Shown, settings: Sequence[TraceSetting]) -> list[list[Any]]:
     """Seconds at the one setting with figures in the paper's text: here, the spread, there."""
-    setting = Setting(*PAPER_SETTING)
+    setting = TraceSetting(*PAPER_SETTING)
     if setting not in settings:
         return []
     rows = [[v, *_with_spread(shown.each(setting, POLICIES[v])), paper_s] for v, paper_s in PAPER_S.items()]
@@ -154,19 +154,23 @@ def headline_of(rows: Sequence[dict[str, Any]], num_draws: int) -> dict[str, Any
 
 def figures_10_to_12(shown: Shown, rates: Sequence[float]) -> dict[str, Any]:
     """One model and table: arrangements, phases, overhead and end-to-end time, thresholds."""
-    at = {rate: Setting(*ONE, rate) for rate in rates}
-    ten = [[rate, *(shown.mean(s, Run(p)) for p in FIGURE_10)] for rate, s in at.items()]
+    at = {rate: TraceSetting(*ONE, rate) for rate in rates}
+    ten = [[rate, *(shown.mean(s, PolicyRun(p)) for p in FIGURE_10)] for rate, s in at.items()]
     phases = ("waiting_s", "core_s", "tail_s")
     eleven = [
-        [rate, p, *(shown.mean(s, Run(p), phase) for phase in phases)]
+        [rate, p, *(shown.mean(s, PolicyRun(p), phase) for phase in phases)]
         for rate, s in at.items() for p in FIGURE_11
     ]  # fmt: skip
     overhead = [
-        [rate, *(shown.mean(s, Run(ABA), name) for name in ("policy_s", "end_s")), TABLE_6_E2E_S.get(rate)]
+        [
+            rate,
+            *(shown.mean(s, PolicyRun(ABA), name) for name in ("policy_s", "end_s")),
+            TABLE_6_E2E_S.get(rate),
+        ]
         for rate, s in at.items()
     ]
     guards = [
-        [rate, *guard, *(shown.mean(s, Run(DEFAULT, *guard), name) for name in ("mean_s", "max_s"))]
+        [rate, *guard, *(shown.mean(s, PolicyRun(DEFAULT, *guard), name) for name in ("mean_s", "max_s"))]
         for rate, s in at.items() for guard in GUARDS
     ]  # fmt: skip
     print("\nFigure 10: mean latency by arrangement, s")
@@ -183,7 +187,7 @@ def figures_10_to_12(shown: Shown, rates: Sequence[float]) -> dict[str, Any]:
 def other_arrivals(shown: Shown, rates: Sequence[float]) -> list[list[Any]]:
     """One model and table, when relQueries come in bursts or as in a public trace."""
     rows = [
-        [a, r, *(shown.mean(Setting(*ONE, r, a), run) for run in OTHER_ARRIVALS.values())]
+        [a, r, *(shown.mean(TraceSetting(*ONE, r, a), run) for run in OTHER_ARRIVALS.values())]
         for a in ARRIVALS for r in rates
     ]  # fmt: skip
     print("\nMean latency by arrivals, s")
@@ -191,12 +195,16 @@ def other_arrivals(shown: Shown, rates: Sequence[float]) -> list[list[Any]]:
     return rows
 
 
-def wanted(settings: Sequence[Setting], rates: Sequence[float]) -> list[tuple[Setting, Run]]:
+def wanted(settings: Sequence[TraceSetting], rates: Sequence[float]) -> list[tuple[TraceSetting, PolicyRun]]:
     """All runs that the tables need."""
     nine = [(setting, run) for setting in settings for runs in BEST.values() for run in runs]
-    single = [Run(p) for p in (*FIGURE_10, *FIGURE_11)] + [Run(DEFAULT, *guard) for guard in GUARDS]
-    ten_to_twelve = [(Setting(*ONE, rate), run) for rate in rates for run in single]
-    others = [(Setting(*ONE, r, a), run) for a in ARRIVALS for r in rates for run in OTHER_ARRIVALS.values()]
+    single = [PolicyRun(p) for p in (*FIGURE_10, *FIGURE_11)] + [
+        PolicyRun(DEFAULT, *guard) for guard in GUARDS
+    ]
+    ten_to_twelve = [(TraceSetting(*ONE, rate), run) for rate in rates for run in single]
+    others = [
+        (TraceSetting(*ONE, r, a), run) for a in ARRIVALS for r in rates for run in OTHER_ARRIVALS.values()
+    ]
     return nine + ten_to_twelve + others
 
 
@@ -209,7 +217,7 @@ def main() -> None:
     models, tables, rates, num_draws = list(MODELS), list(TABLES), args.rates, max(args.draws, 2)
     if args.quick:
         models, tables, rates, num_draws = ["OPT-13B"], ["beer"], [1.0], 2
-    settings = [Setting(m, d, r) for m in models for d in tables for r in rates]
+    settings = [TraceSetting(m, d, r) for m in models for d in tables for r in rates]
     shown = Shown(run_all(wanted(settings, rates), num_draws))
     rows = figure_9(shown, settings)
     show_figure_9(rows)

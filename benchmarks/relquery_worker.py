@@ -32,11 +32,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from benchmarks.clocks import CLOCKS, ChargedClock, Clock, Costs, LinearCosts, lead
-from benchmarks.deadlines.workflows import StepSpec
+from benchmarks.deadlines.workflows import DeadlineStepSpec
 from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
-from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
+from benchmarks.relquery_hooks import TRUE_TOKENS, SchedulerWatch, end_at_true_lengths, plan_ahead_on_cpu
 from benchmarks.relquery_steps import Logged, StockSteps
-from benchmarks.slo.step_times import StepTimes
+from benchmarks.slo.step_times import LinearStepTimes
 from lab.simulator.workload import RelSpec
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
@@ -161,7 +161,7 @@ def chained(trace: Sequence[RelSpec]) -> tuple[list[RelSpec], dict[str, list[Rel
     first: list[RelSpec] = []
     next_of: dict[str, list[RelSpec]] = {}
     for rel in trace:
-        if isinstance(rel, StepSpec) and rel.before:
+        if isinstance(rel, DeadlineStepSpec) and rel.before:
             next_of.setdefault(rel.before, []).append(rel)
         else:
             first.append(rel)
@@ -175,7 +175,7 @@ def tag_of(rel: RelSpec, start_s: float) -> RelTag:
         start_s: of the trace, in seconds from now.
     """
     tag = RelTag(rel.rel_id, len(rel.rows), rel.output_cap, kind=rel.kind)
-    if not isinstance(rel, StepSpec):
+    if not isinstance(rel, DeadlineStepSpec):
         return tag
     tag = tag._replace(workflow_id=rel.workflow_id, stage=rel.stage)
     if rel.slo_s is None:
@@ -229,7 +229,7 @@ def main() -> None:
     out.write(json.dumps({"ready": True, "async_scheduling": is_async}) + "\n")
     out.flush()
     clock = CLOCKS[args.clock]()
-    served = Served(engine, scheduler, args.variant, clock)
+    served = ServedEngine(engine, scheduler, args.variant, clock)
     for line in sys.stdin:
         command = json.loads(line)
         if "quit" in command:
@@ -249,16 +249,16 @@ def costs_of(told: Mapping[str, Any] | None) -> Costs | None:
     """What steps count as by the charged clock; None: as what they take."""
     if told is None:
         return None
-    return StepTimes(**told) if "of_work" in told else LinearCosts(CostModel(**told))
+    return LinearStepTimes(**told) if "of_work" in told else LinearCosts(CostModel(**told))
 
 
-class Served:
+class ServedEngine:
     """An engine, and what is measured of its scheduler from trace to trace."""
 
     def __init__(self, engine: Any, scheduler: Any, variant: str, clock: Clock) -> None:
         self.engine, self.scheduler, self.variant, self.clock = engine, scheduler, variant, clock
         self.steering = getattr(scheduler, "steering", None)  # a caching policy's has neither cost nor driver
-        self.watch = Watch(scheduler, clock)
+        self.watch = SchedulerWatch(scheduler, clock)
         lead("relserve.vllm_plugin", clock)
         if isinstance(clock, ChargedClock):
             executor = engine.engine_core.engine_core.model_executor

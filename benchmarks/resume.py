@@ -44,7 +44,7 @@ KILLS = 10
 DISK_LIMIT = 200_000  # bytes of a file, where about 800 answers fit
 
 
-class Child:
+class ResumedChild:
     """The query in a process of its own: what it says, and what it leaves."""
 
     def __init__(self, folder: Path, rows: int, what: str) -> None:
@@ -89,7 +89,7 @@ def client_kills(
     runs: list[dict[str, Any]] = []
     kept = 0
     for moment in (*moments, None):
-        child = Child(folder, rows, "query" if moment is not None else "query,again,undisturbed")
+        child = ResumedChild(folder, rows, "query" if moment is not None else "query,again,undisturbed")
         child.follow(None if moment is None else max(1, moment - kept))
         asked, came = child.said.get("asked", 0), child.said.get("answered", 0)
         distinct = runs[0]["asked"] if runs else asked
@@ -111,7 +111,7 @@ def num_kept(folder: Path) -> int:
 
 def engine_kills(folder: Path, rows: int) -> dict[str, Any]:
     """The engine killed twice in each of five runs, which that ends with an error; then the query again."""
-    child = Child(folder, rows, ",".join([*["engine-killed"] * (KILLS // 2), "query", "undisturbed"]))
+    child = ResumedChild(folder, rows, ",".join([*["engine-killed"] * (KILLS // 2), "query", "undisturbed"]))
     child.follow()
     said, came, twice = child.said, 0, 0
     for one in [*said["rounds"], {"cached": said["all_cached"], "came": 0}]:
@@ -126,7 +126,7 @@ def engine_kills(folder: Path, rows: int) -> dict[str, Any]:
 
 def full_disk(folder: Path, rows: int) -> dict[str, Any]:
     """The query where the answers' file cannot grow beyond DISK_LIMIT."""
-    child = Child(folder, rows, f"disk-{DISK_LIMIT},query,undisturbed")
+    child = ResumedChild(folder, rows, f"disk-{DISK_LIMIT},query,undisturbed")
     child.follow()
     complaints = child.complaints
     return {

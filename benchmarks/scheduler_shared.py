@@ -40,7 +40,7 @@ def tag_of(regime: str, number: int) -> dict[str, Any]:
     return {"rel_id": f"q{number % num_rels}", "rel_rows": num_rows, "rel_ol": OUTPUT, "rel_kind": "k"}
 
 
-class Side:
+class TimedScheduler:
     """A scheduler with its rows, which is timed."""
 
     def __init__(self, variant: str, regime: str) -> None:
@@ -79,7 +79,7 @@ class Side:
 
 def measured(regime: str, num_turns: int) -> tuple[float, float]:
     """CPU microseconds of a step and row with vLLM's scheduler and with ours: the median of the turns."""
-    sides = {variant: Side(variant, regime) for variant in (STOCK, DEFAULT)}
+    sides = {variant: TimedScheduler(variant, regime) for variant in (STOCK, DEFAULT)}
     taken: dict[str, list[float]] = {variant: [] for variant in sides}
     for _ in range(num_turns):
         for variant, side in sides.items():

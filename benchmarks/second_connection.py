@@ -35,7 +35,7 @@ FCFS, OURS = "stock FCFS", f"{DEFAULT} guarded"
 VARIANTS = {FCFS: "stock", OURS: DEFAULT}
 
 
-class Side:
+class TwoConnections:
     """One engine, and two connections on it."""
 
     def __init__(self, variant: str) -> None:
@@ -96,7 +96,7 @@ def main() -> None:
     runs: list[list[Any]] = []
     expected: list[tuple[Any, ...]] | None = None
     for name, variant in VARIANTS.items():
-        side = Side(variant)
+        side = TwoConnections(variant)
         for repeat in range(repeats):
             small_s, big_s, answers = side.run(num_rows, num_small)
             assert expected in (None, answers), "the engines answer differently"

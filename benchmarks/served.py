@@ -28,7 +28,7 @@ ENV = {
 }  # fmt: skip
 
 
-class Served:
+class ServedProcess:
     """A server, up once it is made; with vLLM's own scheduler, or with relserve's.
 
     Args:
@@ -69,7 +69,7 @@ class Served:
         self._process.wait()
         self._log.close()
 
-    def __enter__(self) -> Served:
+    def __enter__(self) -> ServedProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:

@@ -1,7 +1,7 @@
 """Clients of a SQL server in a process of their own, over asyncpg; see `server_load`.
 
-`python -m benchmarks.server_clients PLAN` reads a `Plan` as JSON, does it, and prints what came of it as one
-line of JSON.
+`python -m benchmarks.server_clients PLAN` reads a `SqlClientsPlan` as JSON, does it, and prints what came
+of it as one line of JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LATE, TICK_S = "clients late", 0.02  # by how much this process itself is late, 
 
 
 @dataclass(frozen=True)
-class Question:
+class ClientStatement:
     """One statement and its rows."""
 
     sql: str
@@ -35,7 +35,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SqlClientsPlan:
     """What the clients are to do.
 
     Attributes:
@@ -52,7 +52,7 @@ class Plan:
     clients: int
     think_s: float
     shares: dict[str, float]
-    questions: dict[str, list[Question]]
+    questions: dict[str, list[ClientStatement]]
     seed: int = 1
 
     def write(self, path: Path) -> None:
@@ -60,21 +60,23 @@ class Plan:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
-    def read(cls, path: Path) -> Plan:
+    def read(cls, path: Path) -> SqlClientsPlan:
         """What `write` wrote."""
         found = json.loads(path.read_text(encoding="utf-8"))
-        questions = {kind: [Question(**each) for each in of] for kind, of in found["questions"].items()}
+        questions = {
+            kind: [ClientStatement(**each) for each in of] for kind, of in found["questions"].items()
+        }
         return cls(**{**found, "questions": questions})
 
 
-class Clients:
+class SqlClients:
     """They do what the plan says.
 
     Attributes:
         told: kind, when it began in seconds, how many it took, and what was wrong ('' where nothing was).
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SqlClientsPlan) -> None:
         self.plan, self.told = plan, list[tuple[str, float, float, str]]()
         self._began_s = time.perf_counter()
 
@@ -133,7 +135,7 @@ class Clients:
         self._note(READY, began_s, "")
         return con
 
-    async def _ask(self, con: asyncpg.Connection, kind: str, question: Question) -> None:
+    async def _ask(self, con: asyncpg.Connection, kind: str, question: ClientStatement) -> None:
         began_s = time.perf_counter()
         try:
             rows = await con.fetch(question.sql, *question.arguments, timeout=TIMEOUT_S)
@@ -159,7 +161,7 @@ def _words(error: BaseException) -> str:
 
 def main() -> None:
     """Do what the plan says."""
-    clients = Clients(Plan.read(Path(sys.argv[1])))
+    clients = SqlClients(SqlClientsPlan.read(Path(sys.argv[1])))
     asyncio.run(clients.run())
     print(json.dumps(clients.told))
 

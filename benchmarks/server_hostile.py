@@ -19,8 +19,8 @@ from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.hostile import deaths, garbage, generated, sockets, statements, strangers
 from benchmarks.hostile.eye import Eye
-from benchmarks.hostile.house import House, watched
-from benchmarks.hostile.outcome import PATIENCE_S, Outcome
+from benchmarks.hostile.house import AttackedServer, watched
+from benchmarks.hostile.outcome import PATIENCE_S, HostileOutcome
 
 ROOMS = ("relserve/server",)
 HEADLINE = {
@@ -30,8 +30,8 @@ HEADLINE = {
 
 BAD = ("crashed", "hung", "leaked", "escaped")  # counts of an outcome that must be 0
 AIM_S = 1.0  # that another user's statement may wait
-Attack = Callable[[House], Outcome]
-Generated = Callable[[House, Eye], Outcome]
+Attack = Callable[[AttackedServer], HostileOutcome]
+Generated = Callable[[AttackedServer, Eye], HostileOutcome]
 
 
 def attacks(quick: bool) -> Sequence[Attack]:
@@ -90,8 +90,8 @@ def main() -> None:
     sys.exit(1 if any(headline[each] for each in BAD) else 0)
 
 
-def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[Outcome]:
-    house = House(folder)
+def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[HostileOutcome]:
+    house = AttackedServer(folder)
     house.start()
     try:
         with house.connect("root") as con:
@@ -110,7 +110,7 @@ def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[Outcome]:
             house.kill()
 
 
-def _on_generated(house: House, quick: bool, only: str | None) -> list[Outcome]:
+def _on_generated(house: AttackedServer, quick: bool, only: str | None) -> list[HostileOutcome]:
     wanted = [each for each in generated_attacks(20 if quick else 1) if only is None or only in _name(each)]
     if not wanted:
         return []
@@ -120,8 +120,8 @@ def _on_generated(house: House, quick: bool, only: str | None) -> list[Outcome]:
     return outcomes
 
 
-def _on_vllm(folder: Path) -> Outcome:
-    house = House(folder, model="tiny")
+def _on_vllm(folder: Path) -> HostileOutcome:
+    house = AttackedServer(folder, model="tiny")
     house.start()
     try:
         return _watched(house, deaths.engine)
@@ -130,7 +130,7 @@ def _on_vllm(folder: Path) -> Outcome:
         house.end_engines()
 
 
-def _watched(house: House, attack: Attack) -> Outcome:
+def _watched(house: AttackedServer, attack: Attack) -> HostileOutcome:
     """The attack, with a bystander at work; a server that it ended is started again for the next."""
     print(f"{_name(attack)} ..", file=sys.stderr)
     began = time.monotonic()
@@ -148,9 +148,9 @@ def _watched(house: House, attack: Attack) -> Outcome:
     return outcome
 
 
-def _orderly_end(house: House) -> Outcome:
+def _orderly_end(house: AttackedServer) -> HostileOutcome:
     """The server ends when told to, after all of that, and the database opens again."""
-    outcome = Outcome("the end", 1)
+    outcome = HostileOutcome("the end", 1)
     if house.stop() != 0:
         outcome.tell("hung", "the server did not end in order")
     house.start()
@@ -161,7 +161,7 @@ def _orderly_end(house: House) -> Outcome:
     return outcome
 
 
-def _name(attack: Callable[..., Outcome]) -> str:
+def _name(attack: Callable[..., HostileOutcome]) -> str:
     function = attack.func if isinstance(attack, partial) else attack
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 

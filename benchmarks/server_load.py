@@ -27,9 +27,9 @@ from benchmarks.beer import create_beer_table
 from benchmarks.claims import Exact, Higher, Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
-from benchmarks.server_clients import BIG, LATE, READY, Plan, Question
+from benchmarks.server_clients import BIG, LATE, READY, ClientStatement, SqlClientsPlan
 from benchmarks.server_questions import FILTER, GROUP, LOOK_UP, PAGE, RATE, SELECT_1, questions_of
-from benchmarks.sql_server import Memory, SqlServer
+from benchmarks.sql_server import ResidentMemory, SqlServer
 from benchmarks.start_up import VARIANTS, place_of_its_own
 from relserve.api import connect
 from relserve.engines.local.engine import LocalEngine
@@ -53,7 +53,7 @@ QUIET = {"seconds": 3.0, "clients": 1, "think_s": 0.001}
 COLUMNS = ("scheduler", "statement", "number", "wrong", "dropped", "p50, ms", "p99, ms", "most, ms")
 
 
-class Sizes(NamedTuple):
+class ServerLoadSizes(NamedTuple):
     """How much is asked."""
 
     seconds: float
@@ -61,7 +61,7 @@ class Sizes(NamedTuple):
     big_rows: int
 
 
-class Side(NamedTuple):
+class LoadedServer(NamedTuple):
     """One server: what its clients saw under load and with nobody else there, and its memory."""
 
     told: list[Any]
@@ -83,7 +83,9 @@ class Side(NamedTuple):
         return statistics.fmean(size for at, size in self.memory if fifth - 1 <= at / part_s <= fifth) / 1e6
 
 
-def measure(variant: str, seconds: float, database: Path, questions: dict[str, list[Question]]) -> Side:
+def measure(
+    variant: str, seconds: float, database: Path, questions: dict[str, list[ClientStatement]]
+) -> LoadedServer:
     """Start a server and an engine, and have its clients come."""
     settings = {**DTYPE, "additional_config": {"relserve": {"variant": variant}}}
     with (
@@ -93,10 +95,10 @@ def measure(variant: str, seconds: float, database: Path, questions: dict[str, l
         few = {SELECT_1: questions[SELECT_1]}
         common = {"port": server.port, "database": database.stem}
         warm_up = {**QUIET, "shares": {RATE: 1}, "questions": {RATE: questions[RATE][:1]}}
-        ask(Plan(**common, **warm_up))
-        quiet = ask(Plan(**common, **QUIET, shares={SELECT_1: 1}, questions=few))
-        with Memory(server.pid) as memory:
-            plan = Plan(
+        ask(SqlClientsPlan(**common, **warm_up))
+        quiet = ask(SqlClientsPlan(**common, **QUIET, shares={SELECT_1: 1}, questions=few))
+        with ResidentMemory(server.pid) as memory:
+            plan = SqlClientsPlan(
                 **common,
                 seconds=seconds,
                 clients=CLIENTS,
@@ -105,10 +107,10 @@ def measure(variant: str, seconds: float, database: Path, questions: dict[str, l
                 questions=questions,
             )
             told = ask(plan)
-    return Side(told, quiet, memory.noted, seconds)
+    return LoadedServer(told, quiet, memory.noted, seconds)
 
 
-def ask(plan: Plan) -> list[Any]:
+def ask(plan: SqlClientsPlan) -> list[Any]:
     """What clients in a process of their own were told."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         plan.write(Path(file.name))
@@ -118,7 +120,7 @@ def ask(plan: Plan) -> list[Any]:
     return told
 
 
-def rows_of(name: str, side: Side) -> list[list[Any]]:
+def rows_of(name: str, side: LoadedServer) -> list[list[Any]]:
     """Lines of the table."""
     lines = []
     for kind in (*SHARES, BIG, READY, LATE):
@@ -147,12 +149,12 @@ def median_ms(act: Callable[[], object], times: int = 2_000) -> float:
     return 1e3 * statistics.median(took)
 
 
-def quiet_ms(side: Side, kind: str) -> float:
+def quiet_ms(side: LoadedServer, kind: str) -> float:
     """The median of what a kind took with nobody else there."""
     return 1e3 * statistics.median(took for each, _, took, _ in side.quiet if each == kind)
 
 
-def draw(path: Path, sides: dict[str, Side]) -> None:
+def draw(path: Path, sides: dict[str, LoadedServer]) -> None:
     """Each answer's latency over time on both engines, and the server's memory."""
     import matplotlib as mpl
 
@@ -174,7 +176,7 @@ def draw(path: Path, sides: dict[str, Side]) -> None:
     plt.close(figure)
 
 
-def summary(sides: dict[str, Side]) -> list[list[Any]]:
+def summary(sides: dict[str, LoadedServer]) -> list[list[Any]]:
     """What is measured beside latencies under load."""
     ours = sides[OURS]
     through_ms, plain_ms = in_process_ms()
@@ -189,7 +191,7 @@ def summary(sides: dict[str, Side]) -> list[list[Any]]:
     ]  # fmt: skip
 
 
-def complain(sides: dict[str, Side]) -> None:
+def complain(sides: dict[str, LoadedServer]) -> None:
     """Show what was wrong, the first few."""
     faults: Sequence[str] = [fault for side in sides.values() for *_, fault in side.told if fault]
     for fault in faults[:5]:
@@ -199,7 +201,7 @@ def complain(sides: dict[str, Side]) -> None:
 def main() -> None:
     """Print the tables and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    sizes = Sizes(6, 4, 500) if args.quick else Sizes(300, 60, 5_000)
+    sizes = ServerLoadSizes(6, 4, 500) if args.quick else ServerLoadSizes(300, 60, 5_000)
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "bench.duckdb"
         engine = LocalEngine("tiny", str(MODEL_DIR), engine_args=DTYPE)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.lock.locked import Child, Locked
+from benchmarks.lock.locked import Locked, LockedChild
 from benchmarks.lock.texts import made
 from relserve.server.client.split import split
 
@@ -42,7 +42,7 @@ def main() -> None:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it tells of each text that it cannot read
     count = args.texts or (NUM_QUICK if args.quick else NUM_TEXTS)
     with tempfile.TemporaryDirectory(prefix="relserve-lock-") as folder:
-        compared = Compared(Path(folder), args.seed, count, count // RUN_REFUSED)
+        compared = LockComparison(Path(folder), args.seed, count, count // RUN_REFUSED)
         try:
             compared.compare()
         finally:
@@ -63,7 +63,7 @@ def main() -> None:
 COLUMNS = ("made", "refused", "unreadable", "let through", "ran", "differences", "refused run", "seen")
 
 
-class Compared:
+class LockComparison:
     """The lock beside DuckDB, text by text.
 
     Attributes:
@@ -75,7 +75,7 @@ class Compared:
     def __init__(self, folder: Path, seed: int, count: int, num_refused: int) -> None:
         self._seed, self._count = seed, count
         self._every = max(1, count * 6 // 10 // num_refused)  # about six in ten are refused
-        self._locked, self.child = Locked(), Child(folder)
+        self._locked, self.child = Locked(), LockedChild(folder)
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.effects: Counter[str] = Counter()
         self.told: list[str] = []

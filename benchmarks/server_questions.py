@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.beer import classify_call
-from benchmarks.server_clients import BIG, Question
+from benchmarks.server_clients import BIG, ClientStatement
 from relserve.api import Connection
 
 SELECT_1, LOOK_UP, PAGE, GROUP, RATE, FILTER = (
@@ -24,7 +24,7 @@ LAST = 200  # reviews that small llm queries ask about: the last of the table, w
 NUMBER = 100  # statements of each kind
 
 
-def questions_of(con: Connection, big_rows: int) -> dict[str, list[Question]]:
+def questions_of(con: Connection, big_rows: int) -> dict[str, list[ClientStatement]]:
     """Statements of each kind on table `beer`, with the rows that they must give.
 
     Args:
@@ -37,7 +37,7 @@ def questions_of(con: Connection, big_rows: int) -> dict[str, list[Question]]:
         return [sorted(chance.sample(range(1, num_rows - 100), count)) for _ in range(NUMBER)]
 
     return {
-        SELECT_1: [Question("SELECT 1", [[1]])],
+        SELECT_1: [ClientStatement("SELECT 1", [[1]])],
         LOOK_UP: [
             _asked(con, "SELECT id, name, style, review FROM beer WHERE id = $1", *at) for at in ids(1)
         ],
@@ -57,11 +57,11 @@ GROUPED = (
 )
 
 
-def _asked(con: Connection, sql: str, *arguments: Any) -> Question:
-    return Question(sql, _rows(con, sql, arguments), list(arguments))
+def _asked(con: Connection, sql: str, *arguments: Any) -> ClientStatement:
+    return ClientStatement(sql, _rows(con, sql, arguments), list(arguments))
 
 
-def _small(con: Connection, num_rows: int, chance: random.Random) -> dict[str, list[Question]]:
+def _small(con: Connection, num_rows: int, chance: random.Random) -> dict[str, list[ClientStatement]]:
     """Llm functions on a few of the last rows, whose answers are asked here but once."""
     last = range(num_rows - LAST + 1, num_rows + 1)
     asked = f"SELECT id, {SCORE_CALL}, {FILTER_CALL} FROM beer WHERE id >= {last[0]}"
@@ -70,21 +70,21 @@ def _small(con: Connection, num_rows: int, chance: random.Random) -> dict[str, l
     for _ in range(NUMBER):
         some = sorted(chance.sample(last, 5))
         text = f"SELECT id, {SCORE_CALL} AS score FROM beer WHERE id IN ({_list(some)}) ORDER BY id"
-        rated.append(Question(text, [[row, known[row][0]] for row in some]))
+        rated.append(ClientStatement(text, [[row, known[row][0]] for row in some]))
         some = sorted(chance.sample(last, 10))
         text = f"SELECT id FROM beer WHERE id IN ({_list(some)}) AND {FILTER_CALL} ORDER BY id"
-        filtered.append(Question(text, [[row] for row in some if known[row][1]]))
+        filtered.append(ClientStatement(text, [[row] for row in some if known[row][1]]))
     return {RATE: rated, FILTER: filtered}
 
 
-def _big(con: Connection, most: int, num_rows: int) -> list[Question]:
+def _big(con: Connection, most: int, num_rows: int) -> list[ClientStatement]:
     """The first rows and the last, so that the prefix cache is not full of the very same rows."""
     asked = f"SELECT id, {classify_call()} AS mood FROM beer"
     texts = [
         f"{asked} WHERE id > {first} AND id <= {first + num_rows} ORDER BY id"
         for first in (0, most - num_rows)
     ]
-    return [Question(text, _rows(con, text)) for text in texts]
+    return [ClientStatement(text, _rows(con, text)) for text in texts]
 
 
 def _rows(con: Connection, sql: str, arguments: Sequence[Any] = ()) -> list[list[Any]]:

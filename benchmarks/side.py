@@ -13,7 +13,7 @@ from typing import IO, Any
 PREFIXES = ("OMP_", "VLLM_", "GOMP_", "KMP_", "RELSERVE_KEEP_LEARNT")
 
 
-class Side:
+class SideProcess:
     """The process.
 
     Args:

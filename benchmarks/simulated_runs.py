@@ -83,7 +83,7 @@ TOLD: dict[str, Callable[[Sequence[RelSpec]], Sequence[RelSpec]]] = {
 }
 
 
-class Setting(NamedTuple):
+class TraceSetting(NamedTuple):
     """What traces are drawn for: a model, a table, relQueries a second, and how they arrive."""
 
     model: str
@@ -92,7 +92,7 @@ class Setting(NamedTuple):
     arrivals: str = "poisson"
 
 
-class Run(NamedTuple):
+class PolicyRun(NamedTuple):
     """A policy on a trace.
 
     Attributes:
@@ -123,13 +123,13 @@ class Run(NamedTuple):
 
 
 Figures = dict[str, float]
-Found = dict[Setting, dict[Run, list[Figures]]]
+Found = dict[TraceSetting, dict[PolicyRun, list[Figures]]]
 """By setting and run, the figures of each draw; see `figures_of`."""
 
 
-def run_all(wanted: Iterable[tuple[Setting, Run]], num_draws: int) -> Found:
+def run_all(wanted: Iterable[tuple[TraceSetting, PolicyRun]], num_draws: int) -> Found:
     """Every run on `num_draws` traces of its setting, the same for all its runs; on all cores."""
-    runs: dict[Setting, dict[Run, None]] = defaultdict(dict)
+    runs: dict[TraceSetting, dict[PolicyRun, None]] = defaultdict(dict)
     for setting, run in wanted:
         runs[setting][run] = None
     draws = [(setting, draw, list(r)) for setting, r in runs.items() for draw in range(num_draws)]
@@ -142,7 +142,7 @@ def run_all(wanted: Iterable[tuple[Setting, Run]], num_draws: int) -> Found:
     return found
 
 
-def trace_of(setting: Setting, draw: int, count: int = COUNT) -> list[RelSpec]:
+def trace_of(setting: TraceSetting, draw: int, count: int = COUNT) -> list[RelSpec]:
     """A trace of a setting: rows, their order, outputs and arrivals are drawn anew for each."""
     seed = zlib.crc32(f"{setting} {draw}".encode())
     trace = relqueries(count, MAX_ROWS, 1.0, seed, remembering_encoder(), tables=(setting.data,))
@@ -162,12 +162,12 @@ def remembering_encoder() -> Encode:
     return remembered
 
 
-def _run_draw(setting: Setting, draw: int, runs: Sequence[Run]) -> list[Figures]:
+def _run_draw(setting: TraceSetting, draw: int, runs: Sequence[PolicyRun]) -> list[Figures]:
     trace, spec = trace_of(setting, draw), MODELS[setting.model].spec
     return [_least(trace, spec) if run.variant == LEAST else _simulate(trace, spec, run) for run in runs]
 
 
-def _simulate(trace: Sequence[RelSpec], spec: RelQueryEngineSpec, run: Run) -> Figures:
+def _simulate(trace: Sequence[RelSpec], spec: RelQueryEngineSpec, run: PolicyRun) -> Figures:
     spec = replace(spec, chunked=not run.is_exclusive)
     return figures_of(simulate(TOLD[run.told](trace), spec, run.policy))
 

@@ -44,12 +44,12 @@ HARD = 90.0  # percent; where V1 attains less there is something to gain
 SMOOTH = (("FlowGPT-Q", 1), ("Coding", 2), ("Summarization", 1))  # scenarios and their rates' places
 
 
-class Found:
+class SloResults:
     """All results, by scenario, rate, system and seed."""
 
     def __init__(
         self,
-        results: dict[Cell, Result],
+        results: dict[SloCell, SloResult],
         seeds: Sequence[int],
         scenarios: Sequence[str],
         engine: str = "edge",
@@ -93,7 +93,7 @@ class Found:
         return sum(self.mean(scenario, rate, system) for rate in rates) / max(base, 0.1)
 
 
-def figure_7(found: Found) -> list[list[Any]]:
+def figure_7(found: SloResults) -> list[list[Any]]:
     """Attainment by rate, and the medians of the latencies."""
     rows, times = [], []
     for scenario in found.scenarios:
@@ -102,7 +102,7 @@ def figure_7(found: Found) -> list[list[Any]]:
             attained = [found.mean(scenario, rate, s) for s in (*SHOWN, best)]
             rows.append([scenario, rate, *attained, best.removeprefix("static-")])
             for system in (BASE, best, "lens", "ours"):
-                each = [found.mean(scenario, rate, system, f) for f in Result._fields[1:7]]
+                each = [found.mean(scenario, rate, system, f) for f in SloResult._fields[1:7]]
                 label = system if system in (BASE, "lens", "ours") else f"best static ({system[7:]})"
                 times.append([scenario, rate, label, each[0], each[1], each[2], 1e3 * each[3], *each[4:]])
     print("Figure 7: requests within both limits, %; the best static budget of each rate, chosen afterwards")
@@ -112,7 +112,7 @@ def figure_7(found: Found) -> list[list[Any]]:
     return rows + times
 
 
-def figure_8(found: Found) -> list[list[Any]]:
+def figure_8(found: SloResults) -> list[list[Any]]:
     """Gains over vLLM V1, and over static budgets."""
     rows = []
     for scenario in found.scenarios:
@@ -155,7 +155,7 @@ def figure_10(seeds: Sequence[int], seconds: float) -> list[list[Any]]:
     return rows
 
 
-def figure_11(found: Found, seeds: Sequence[int]) -> list[list[Any]]:
+def figure_11(found: SloResults, seeds: Sequence[int]) -> list[list[Any]]:
     """R2 with random budgets and with the policy's own, errors, time of a decision."""
     rows: list[list[Any]] = []
     for scenario in found.scenarios:
@@ -174,7 +174,7 @@ def figure_11(found: Found, seeds: Sequence[int]) -> list[list[Any]]:
     return rows
 
 
-def beyond(found: Found) -> list[list[Any]]:
+def beyond(found: SloResults) -> list[list[Any]]:
     """An engine whose steps have no edge."""
     rows = []
     for scenario in found.scenarios:
@@ -187,7 +187,7 @@ def beyond(found: Found) -> list[list[Any]]:
     return rows
 
 
-def headline_of(found: Found, accuracies: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def headline_of(found: SloResults, accuracies: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """The figures of the last line."""
     alone = {scenario: found.alone(scenario) for scenario in found.scenarios}
     known = [ratio for ratio in alone.values() if not math.isnan(ratio)]
@@ -222,26 +222,26 @@ def main() -> None:
     rates = {s: SCENARIOS[s].rates[1:2] if args.quick else SCENARIOS[s].rates for s in scenarios}
     seconds = QUICK_S if args.quick else SECONDS
     cells = [
-        Cell(s, r, system, seed, seconds=seconds)
+        SloCell(s, r, system, seed, seconds=seconds)
         for s in scenarios for r in rates[s] for system in SYSTEMS for seed in seeds
     ]  # fmt: skip
     smooth = [(s, SCENARIOS[s].rates[place]) for s, place in SMOOTH if not args.quick]
     systems = (*ALL_STATIC, "lens", "ours")
-    more = [Cell(s, r, system, seed, "smooth") for s, r in smooth for system in systems for seed in seeds]
+    more = [SloCell(s, r, system, seed, "smooth") for s, r in smooth for system in systems for seed in seeds]
     results = run_cells([*cells, *more])
-    found = Found(results, seeds, scenarios)
+    found = SloResults(results, seeds, scenarios)
     details: dict[str, Any] = {"figure_7": figure_7(found), "figure_8": figure_8(found)}
     details |= {"figure_10": figure_10(seeds[:3], 12.0 if args.quick else 60.0)}
     details |= {"figure_11": figure_11(found, seeds[:3])}
     if smooth:
-        details["smooth"] = beyond(Found(results, seeds, [s for s, _ in smooth], "smooth"))
+        details["smooth"] = beyond(SloResults(results, seeds, [s for s, _ in smooth], "smooth"))
     details |= {"seeds": seeds, "by_seed": [[*cell, *result] for cell, result in results.items()]}
     print(f"\n{time.perf_counter() - started:.0f} s of simulation")
     headline = headline_of(found, details["figure_11"])
     finish("slo_simulated", headline, details, args.quick, partial(plot, found))
 
 
-def plot(found: Found, path: Path) -> None:
+def plot(found: SloResults, path: Path) -> None:
     """Attainment by rate, a panel a scenario."""
     panels = []
     for scenario in found.scenarios:

@@ -77,7 +77,7 @@ class SqlServer:
         return Path(self._log.name).read_text(encoding="utf-8", errors="replace")
 
 
-class Memory:
+class ResidentMemory:
     """The resident memory of a process, noted once a second while inside.
 
     Attributes:
@@ -94,7 +94,7 @@ class Memory:
         while not self._done.wait(1.0):
             self.noted.append((time.monotonic() - began_s, self._process.memory_info().rss))
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> ResidentMemory:
         self._thread.start()
         return self
 

@@ -25,7 +25,7 @@ from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
 from benchmarks.second_connection import big_query, small_query
-from benchmarks.side import Side
+from benchmarks.side import SideProcess
 from relserve.policies.scheduling.variants import DEFAULT
 
 ROOMS = (
@@ -92,7 +92,7 @@ def two_notebooks(
     settings = json.dumps({"additional_config": {"relserve": {"variant": variant}}})
     with place_of_its_own(RELSERVE_ENGINE="shared", RELSERVE_ENGINE_ARGS=settings) as environ:
         command = [sys.executable, "-m", "benchmarks.notebook"]
-        big, small = (Side(command, ROOT, environ, "benchmarks.notebook") for _ in range(2))
+        big, small = (SideProcess(command, ROOT, environ, "benchmarks.notebook") for _ in range(2))
         small.told("SELECT llm('warm up')")
         for first in rounds:
             query = f"{big_query(first + num_rows)} AND id > {first}"

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
-from benchmarks.relquery_engines import Worker
+from benchmarks.relquery_engines import EngineWorker
 from benchmarks.relquery_workload import encoder, relqueries
 from lab.simulator.workload import RelSpec, poisson_arrivals, retimed
 from relserve.policies.scheduling.variants import DEFAULT
@@ -59,8 +59,8 @@ def settings_of(quick: bool) -> list[dict[str, float]]:
 
 
 def measure(
-    stock: Worker,
-    workers: list[Worker],
+    stock: EngineWorker,
+    workers: list[EngineWorker],
     settings: list[dict[str, float]],
     num_small: int,
     load: float,
@@ -96,7 +96,7 @@ def main() -> None:
     args = parser.parse_args()
     num_small, seeds = (100, [1]) if args.quick else (400, [1, 2, 3])
     settings = settings_of(args.quick)
-    stock, workers = Worker("vllm"), [Worker(DEFAULT, one) for one in settings]
+    stock, workers = EngineWorker("vllm"), [EngineWorker(DEFAULT, one) for one in settings]
     runs = [measure(stock, workers, settings, num_small, args.load, seed) for seed in seeds]
     for worker in (stock, *workers):
         worker.quit()

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, data_folder, finish, table
-from benchmarks.text2sql.asking import Verdict, ask
+from benchmarks.text2sql.asking import AnswerVerdict, ask
 from benchmarks.text2sql.public_sets import FILES, public_set
 from benchmarks.text2sql.questions import UNSEEN, Group, held_out, shipped, unseen
 from relserve.api import Connection, connect
@@ -81,10 +81,10 @@ def public_groups(name: str, count: int | None) -> Iterator[Group]:
 
 def measured(
     con: Connection, name: str, pipeline: str, options: Text2SqlOptions, count: int | None
-) -> tuple[list[Any], list[Verdict]]:
+) -> tuple[list[Any], list[AnswerVerdict]]:
     """A line of the table, and the verdicts behind it."""
     began_s = time.monotonic()
-    verdicts: list[Verdict] = []
+    verdicts: list[AnswerVerdict] = []
     prompt_tokens = output_tokens = 0
     with tempfile.TemporaryDirectory() as folder:
         for group in groups_of(name, count):
@@ -106,14 +106,14 @@ def measured(
     return line, verdicts
 
 
-def share_right(verdicts: Sequence[Verdict]) -> float | None:
+def share_right(verdicts: Sequence[AnswerVerdict]) -> float | None:
     """Right answers as a share of the questions; None where there is no question."""
     return sum(each.right for each in verdicts) / len(verdicts) if verdicts else None
 
 
-def by_shape(name: str, verdicts: Sequence[Verdict]) -> list[list[Any]]:
+def by_shape(name: str, verdicts: Sequence[AnswerVerdict]) -> list[list[Any]]:
     """A line for each shape of question."""
-    groups: dict[str, list[Verdict]] = defaultdict(list)
+    groups: dict[str, list[AnswerVerdict]] = defaultdict(list)
     for verdict in verdicts:
         groups[verdict.shape].append(verdict)
     return [

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.attacks.changes import WRITES
 from benchmarks.attacks.hogs import HOGS
-from benchmarks.attacks.house import House
+from benchmarks.attacks.house import AttackedDatabase
 from benchmarks.attacks.injected import Injection
-from benchmarks.attacks.judge import Judge, Outcome
+from benchmarks.attacks.judge import AttackJudge, AttackOutcome
 from benchmarks.attacks.outside import READS
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
@@ -35,7 +35,10 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--only", help="attacks whose kind holds this; nothing is saved")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="relserve-attacks-") as folder, House(Path(folder)) as house:
+    with (
+        tempfile.TemporaryDirectory(prefix="relserve-attacks-") as folder,
+        AttackedDatabase(Path(folder)) as house,
+    ):
         outcomes = _outcomes(house, args.quick, args.only or "")
     rows = [
         [o.name, o.cases, len(o.escaped), round(o.longest_s, 2), round(o.most_mb), _told(o)] for o in outcomes
@@ -52,11 +55,11 @@ def main() -> None:
     sys.exit(1 if headline["escaped"] else 0)
 
 
-def _outcomes(house: House, quick: bool, only: str) -> list[Outcome]:
+def _outcomes(house: AttackedDatabase, quick: bool, only: str) -> list[AttackOutcome]:
     limits, share = (QUICK_LIMITS, 8) if quick else (LIMITS, 1)
     guarded = GuardedConnection(house.con.cursor(), limits, house.schema)
-    judge = Judge(house, limits.seconds)
-    kinds: dict[str, Callable[[str], Outcome]] = {
+    judge = AttackJudge(house, limits.seconds)
+    kinds: dict[str, Callable[[str], AttackOutcome]] = {
         "reads": lambda name: judge.judge(name, [(text, text) for text in READS[::share]], guarded.rows),
         "bound": lambda name: judge.judge(name, [(text, text) for text in READS[::share]], guarded.explain),
         "changes": lambda name: judge.judge(name, [(text, text) for text in WRITES[::share]], guarded.rows),
@@ -71,9 +74,9 @@ def _outcomes(house: House, quick: bool, only: str) -> list[Outcome]:
     return outcomes
 
 
-def _injections(name: str, house: House, share: int) -> Outcome:
+def _injections(name: str, house: AttackedDatabase, share: int) -> AttackOutcome:
     """One by one, for each changes the database before it is made."""
-    judge, whole = Judge(house, PIPELINE_S), Outcome(name)
+    judge, whole = AttackJudge(house, PIPELINE_S), AttackOutcome(name)
     for injection in list(Injection.all())[::share]:
         schema = injection.plant(house)
         whole.add(
@@ -86,7 +89,7 @@ def _injections(name: str, house: House, share: int) -> Outcome:
     return whole
 
 
-def _told(outcome: Outcome) -> str:
+def _told(outcome: AttackOutcome) -> str:
     return ", ".join(f"{ended} {count}" for ended, count in outcome.ended.most_common())
 
 

@@ -30,10 +30,10 @@ import numpy as np
 
 from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.deadlines.outcomes import Outcome, mean_outcome, outcome
-from benchmarks.deadlines.workflows import StepSpec, arriving, workflows
+from benchmarks.deadlines.outcomes import DeadlineOutcome, mean_outcome, outcome
+from benchmarks.deadlines.workflows import DeadlineStepSpec, arriving, workflows
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes
-from benchmarks.relquery_engines import Engine
+from benchmarks.relquery_engines import EngineSetup
 from benchmarks.relquery_workload import Encode, encoder, relqueries
 from lab.simulator.workload import RelSpec, poisson_arrivals
 from relserve.policies.scheduling.variants import DEFAULT
@@ -52,12 +52,14 @@ KV_TOKENS = 98_304  # hold 256 requests of this workload
 CAP = 256  # that every step and every relQuery declares
 WARM = 999  # seed of what is served beforehand, from which lengths are learnt
 
-Runs = dict[str, list[Outcome]]
+Runs = dict[str, list[DeadlineOutcome]]
 
 
 def starts(max_tokens: int, millions: int | None) -> dict[str, Start]:
     """The engines; all have the same limits, and relserve's its own settings."""
-    engine = Engine(millions, own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS)
+    engine = EngineSetup(
+        millions, own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS
+    )
     return {STOCK: Start(STOCK, {}, engine), PUBLISHED: Start(PUBLISHED, {"patience": 0.0}, engine),
             OURS: Start(DEFAULT, {}, engine)}  # fmt: skip
 
@@ -83,7 +85,9 @@ def every_size(args: argparse.Namespace, encode: Encode) -> list[RelSpec]:
     return [*steps, *plain(args, WARM, 10.0, encode)]
 
 
-def serve(lane: Lane, way: str, steps: Sequence[StepSpec], beside: Sequence[RelSpec]) -> Outcome:
+def serve(
+    lane: Lane, way: str, steps: Sequence[DeadlineStepSpec], beside: Sequence[RelSpec]
+) -> DeadlineOutcome:
     """One run; the trace is in seconds of the lane's reference speed, and so is what comes back."""
     factor = lane.probes_s[-1] / lane.reference_s
     told = [replace(step, slo_s=None if step.slo_s is None else factor * step.slo_s) for step in steps]
@@ -95,7 +99,7 @@ def serve(lane: Lane, way: str, steps: Sequence[StepSpec], beside: Sequence[RelS
 
 def measure(
     args: argparse.Namespace, encode: Encode, lane: Lane, seed: int
-) -> dict[float, dict[str, Outcome]]:
+) -> dict[float, dict[str, DeadlineOutcome]]:
     """Every load of one seed: what each way made of the same workflows, times and deadlines."""
     count = args.workflows
     steps = workflows(count, seed, args.factor, CAP)
@@ -104,7 +108,7 @@ def measure(
     _, run = lane.relqueries(STOCK, [*at_once, *plain(args, seed, 1e6, encode)])
     speed = 2 * lane.reference_s / (before + lane.probes_s[-1])
     capacity = count / (speed * run["makespan_s"])  # workflows a second, with as many relQueries
-    found: dict[float, dict[str, Outcome]] = {}
+    found: dict[float, dict[str, DeadlineOutcome]] = {}
     for load in args.loads:
         rate = load * capacity
         times = poisson_arrivals(rate, count, random.Random(f"arrivals {seed}"))
@@ -127,7 +131,7 @@ def show(what: str, runs: Runs) -> None:
     for way, outcomes in runs.items():
         mean = mean_outcome(outcomes)
         rows.append([way, *mean, base.deadline_95_s / mean.deadline_95_s, mean.relquery_s / base.relquery_s])
-    columns = ["engine", *Outcome._fields, "deadline: vllm/this", "relQueries: this/vllm"]
+    columns = ["engine", *DeadlineOutcome._fields, "deadline: vllm/this", "relQueries: this/vllm"]
     print(f"\n{what}\n{table(columns, rows)}", flush=True)
 
 
@@ -142,7 +146,7 @@ def evaluate(runs: dict[float, Runs]) -> dict[str, Any]:
     return found
 
 
-def _ratios(stock: Sequence[Outcome], this: Sequence[Outcome]) -> tuple[float, float, float]:
+def _ratios(stock: Sequence[DeadlineOutcome], this: Sequence[DeadlineOutcome]) -> tuple[float, float, float]:
     """Deadlines of stock over this, relQueries of this over stock, and the least single deadline ratio."""
     a, b = mean_outcome(stock), mean_outcome(this)
     single = [x.deadline_95_s / y.deadline_95_s for x, y in zip(stock, this, strict=True)]

@@ -31,8 +31,8 @@ from benchmarks.workflows.runs import (
     SYSTEMS,
     TWO,
     VLLM,
-    Cell,
-    Job,
+    WorkflowCell,
+    WorkflowRun,
     run,
 )
 from benchmarks.workflows.tables import (
@@ -79,10 +79,10 @@ EXPOSED = (0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class Size:
+class SimulationSize:
     """How much is run: cells, seeds of cells, long runs and sweeps, ratios, queries of the long runs."""
 
-    cells: tuple[Cell, ...] = CELLS
+    cells: tuple[WorkflowCell, ...] = CELLS
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     few_seeds: tuple[int, ...] = (1, 2)
     one_seed: tuple[int, ...] = (1,)
@@ -91,36 +91,51 @@ class Size:
     long_setups: tuple[str, ...] = ("Hetero-1", "Hetero-2")
 
 
-QUICK = Size(CELLS[4:6], (1,), (1,), (1,), (1.0, RATIO), 60, ("Hetero-1",))
+QUICK = SimulationSize(CELLS[4:6], (1,), (1,), (1,), (1.0, RATIO), 60, ("Hetero-1",))
 
 
-def jobs_of(size: Size) -> dict[str, list[Job]]:
+def jobs_of(size: SimulationSize) -> dict[str, list[WorkflowRun]]:
     """All runs by what they are for."""
     cells, half = size.cells, [cell for cell in size.cells if cell.rate == 0.5]
-    long = [Cell(setup, "trace3", rate) for setup in size.long_setups for rate in STABLE_RATES]
+    long = [WorkflowCell(setup, "trace3", rate) for setup in size.long_setups for rate in STABLE_RATES]
     shared = [cell for cell in long if cell.rate == TENANT_RATE]
     return {
-        "cells": [Job(c, s, n, p) for p in (False, True) for c in cells for s in SYSTEMS for n in size.seeds],
+        "cells": [
+            WorkflowRun(c, s, n, p) for p in (False, True) for c in cells for s in SYSTEMS for n in size.seeds
+        ],
         "ratios": [
-            Job(c, s, n, ratio=r) for r in size.ratios for c in cells for s in SWEPT for n in size.one_seed
+            WorkflowRun(c, s, n, ratio=r)
+            for r in size.ratios
+            for c in cells
+            for s in SWEPT
+            for n in size.one_seed
         ],
         "exposed": [
-            Job(c, s, n, exposed=e) for e in EXPOSED for c in cells for s in SWEPT for n in size.one_seed
+            WorkflowRun(c, s, n, exposed=e)
+            for e in EXPOSED
+            for c in cells
+            for s in SWEPT
+            for n in size.one_seed
         ],
         "alphas": [
-            Job(c, PUBLISHED, n, alpha=a / 10) for a in range(6) for c in half for n in size.few_seeds
+            WorkflowRun(c, PUBLISHED, n, alpha=a / 10) for a in range(6) for c in half for n in size.few_seeds
         ],
         "stable": [
-            Job(c, s, n, num_queries=size.num_queries) for c in long for s in STABLE for n in size.few_seeds
+            WorkflowRun(c, s, n, num_queries=size.num_queries)
+            for c in long
+            for s in STABLE
+            for n in size.few_seeds
         ],
         "tenants": [
-            Job(c, s, n, tenants=TWO, num_queries=size.num_queries)
-            for c in shared for s in STABLE for n in size.few_seeds
+            WorkflowRun(c, s, n, tenants=TWO, num_queries=size.num_queries)
+            for c in shared
+            for s in STABLE
+            for n in size.few_seeds
         ],
-    }  # fmt: skip
+    }
 
 
-def headline_of(runs: Runs, size: Size, long: dict[str, Any]) -> dict[str, Any]:
+def headline_of(runs: Runs, size: SimulationSize, long: dict[str, Any]) -> dict[str, Any]:
     """The figures of the last line; caching off where nothing else is said."""
     ratio = partial(mean_ratio, runs, size.cells, size.seeds)
     published, ours = ratio(VLLM, PUBLISHED), ratio(VLLM, OURS)
@@ -149,7 +164,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, default=0, help="seeds of the twelve cells; 0: five")
     args = parser.parse_args()
-    size = QUICK if args.quick else Size()
+    size = QUICK if args.quick else SimulationSize()
     if args.seeds:
         size = replace(size, seeds=tuple(range(1, args.seeds + 1)))
     started, jobs = time.perf_counter(), jobs_of(size)
@@ -176,7 +191,7 @@ def main() -> None:
     finish("text2sql_simulated", headline, details, args.quick, partial(plot, runs, size))
 
 
-def plot(runs: Runs, size: Size, path: Path) -> None:
+def plot(runs: Runs, size: SimulationSize, path: Path) -> None:
     """Figure 2."""
     attainment(runs, size.cells, size.seeds, (VLLM, "least+FCFS", PUBLISHED, OURS), path)
 

@@ -22,7 +22,7 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.made_up_llama import folder_of
 from benchmarks.plots import bars
 from benchmarks.provenance import ROOT
-from benchmarks.side import Side
+from benchmarks.side import SideProcess
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
 from relserve.tiny import MODEL_DIR
@@ -41,7 +41,7 @@ TOKENS_OF_PROMPT = 1_000  # about
 NUM_TURNS = 9
 
 
-class Prefiller(Side):
+class Prefiller(SideProcess):
     """An engine that prefills on demand.
 
     Args:
@@ -61,7 +61,7 @@ class Prefiller(Side):
 
 
 @dataclass
-class Measured:
+class ThreadRates:
     """Prompt tokens a second of each side of a model of one size, turn by turn."""
 
     millions: int
@@ -93,11 +93,11 @@ def sides(cores: int, with_binding: bool) -> dict[str, tuple[str, dict[str, str]
     return found
 
 
-def measure(millions: int, todo: Mapping[str, tuple[str, dict[str, str]]], num_turns: int) -> Measured:
+def measure(millions: int, todo: Mapping[str, tuple[str, dict[str, str]]], num_turns: int) -> ThreadRates:
     """All sides of a model, in turns."""
     model = str(MODEL_DIR) if millions == TINY else str(folder_of(millions))
     started: dict[str, Prefiller] = {}
-    found = Measured(millions, {name: [] for name in todo})
+    found = ThreadRates(millions, {name: [] for name in todo})
     try:
         for name, (own, environment) in todo.items():
             started[name] = Prefiller(model, own, environment)
@@ -110,7 +110,7 @@ def measure(millions: int, todo: Mapping[str, tuple[str, dict[str, str]]], num_t
     return found
 
 
-def best_of_vllm(found: Measured) -> str:
+def best_of_vllm(found: ThreadRates) -> str:
     """vLLM's setting with the highest median."""
     return max(
         (name for name in found.rates if name.startswith("vLLM")),
@@ -118,7 +118,7 @@ def best_of_vllm(found: Measured) -> str:
     )
 
 
-def rows_of(found: Measured) -> list[list[Any]]:
+def rows_of(found: ThreadRates) -> list[list[Any]]:
     """The lines of the table."""
     return [
         [f"{found.millions} M", name, statistics.median(rates), min(rates), max(rates)]
@@ -126,20 +126,20 @@ def rows_of(found: Measured) -> list[list[Any]]:
     ]
 
 
-def crossover(measured: Sequence[Measured], many: str) -> int | None:
+def crossover(measured: Sequence[ThreadRates], many: str) -> int | None:
     """Millions of parameters of the smallest model, of those measured, that more threads make faster."""
     sizes = [each.millions for each in measured if each.ratio(many, "vLLM, 1 thread") > 1]
     return min(sizes, default=None)
 
 
-def fully(cores: int) -> list[Measured]:
+def fully(cores: int) -> list[ThreadRates]:
     """All sizes, the smallest first; vLLM's own ways to bind threads with the largest."""
     plain = sides(cores, with_binding=False)
     smaller = [measure(each, plain, NUM_TURNS) for each in (TINY, *BETWEEN)]
     return [*smaller, measure(LARGE, sides(cores, with_binding=True), NUM_TURNS)]
 
 
-def quickly(cores: int) -> list[Measured]:
+def quickly(cores: int) -> list[ThreadRates]:
     """The large model, by relserve and by vLLM with a thread a core."""
     few = dict(list(sides(cores, with_binding=False).items())[:: max(1, min(2, cores))])
     return [measure(LARGE, few, 3)]

@@ -44,7 +44,7 @@ class Relserve:
         spawn(self.engine.close()).result()
 
 
-class Vllm:
+class ThreadsVllm:
     """vllm.LLM with the arguments that relserve gives, but for scheduler, worker and threads.
 
     Args:
@@ -77,14 +77,14 @@ def main() -> None:
     os.dup2(2, 1)  # vLLM prints to stdout now and then
     order = json.loads(sys.stdin.readline())
     own = order["own"]
-    side = Relserve(order["model"]) if own == "relserve" else Vllm(order["model"], own == "nobind")
+    side = Relserve(order["model"]) if own == "relserve" else ThreadsVllm(order["model"], own == "nobind")
     try:
         serve(side, out)
     finally:
         side.close()
 
 
-def serve(side: Relserve | Vllm, out: TextIO) -> None:
+def serve(side: Relserve | ThreadsVllm, out: TextIO) -> None:
     """Prefill as often as stdin says, until it ends."""
     words = random.Random(0)
     side.prefill(prompts(words, 4))

@@ -22,8 +22,8 @@ from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 from benchmarks.provenance import ROOT
-from benchmarks.side import Side
-from benchmarks.throughput_child import Order, Run
+from benchmarks.side import SideProcess
+from benchmarks.throughput_child import SideSettings, ThroughputRun
 
 ROOMS = (
     "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call", "relserve/engines/local",
@@ -40,7 +40,7 @@ WORKLOADS = ("choice", "text")
 COLUMNS = ("workload", "side", "tokens/s", "least", "greatest", "of vllm.LLM", "least", "greatest")
 
 
-class Child(Side):
+class ThroughputChild(SideProcess):
     """relserve or vLLM.
 
     Args:
@@ -48,7 +48,7 @@ class Child(Side):
         variables: of its environment.
     """
 
-    def __init__(self, order: Order, checkout: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, order: SideSettings, checkout: Path, variables: Mapping[str, str]) -> None:
         folders = os.pathsep.join(str(checkout / part) for part in ("", "duckdb_ext", "kernels"))
         ours = {"VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1", "PYTHONPATH": folders}
         if checkout == ROOT:
@@ -58,26 +58,30 @@ class Child(Side):
         super().__init__(command, checkout, ours | dict(variables), program)
         self.about: dict[str, Any] = self.told(json.dumps(order._asdict()))
 
-    def run(self) -> Run:
+    def run(self) -> ThroughputRun:
         """One run."""
-        return Run(*self.told("run"))
+        return ThroughputRun(*self.told("run"))
 
 
-def measure(workload: str, num_rows: int, num_turns: int, before: Path | None) -> dict[str, list[Run]]:
+def measure(
+    workload: str, num_rows: int, num_turns: int, before: Path | None
+) -> dict[str, list[ThroughputRun]]:
     """All sides of a workload, in turns.
 
     Raises:
         AssertionError: they count different tokens.
     """
-    children: dict[str, Child] = {}
-    order = Order("sql", workload, num_rows)
+    children: dict[str, ThroughputChild] = {}
+    order = SideSettings("sql", workload, num_rows)
     try:
-        children[OURS] = Child(order, ROOT, {})
+        children[OURS] = ThroughputChild(order, ROOT, {})
         about = children[OURS].about
-        children[VLLM] = Child(order._replace(own="vllm", limits=about["limits"]), ROOT, about["variables"])
+        children[VLLM] = ThroughputChild(
+            order._replace(own="vllm", limits=about["limits"]), ROOT, about["variables"]
+        )
         if before is not None:
-            children[BEFORE] = Child(order, before, {})
-        runs: dict[str, list[Run]] = {side: [] for side in children}
+            children[BEFORE] = ThroughputChild(order, before, {})
+        runs: dict[str, list[ThroughputRun]] = {side: [] for side in children}
         for turn in range(num_turns):
             for side in list(children)[:: -1 if turn % 2 else 1]:
                 runs[side].append(children[side].run())
@@ -88,17 +92,17 @@ def measure(workload: str, num_rows: int, num_turns: int, before: Path | None) -
     return runs
 
 
-def rate(run: Run) -> float:
+def rate(run: ThroughputRun) -> float:
     """Tokens a second."""
     return (run.prompt_tokens + run.reply_tokens) / run.seconds
 
 
-def ratios(runs: Mapping[str, Sequence[Run]], side: str, other: str) -> list[float]:
+def ratios(runs: Mapping[str, Sequence[ThroughputRun]], side: str, other: str) -> list[float]:
     """How many times as fast as another side, turn by turn."""
     return [rate(one) / rate(two) for one, two in zip(runs[side], runs[other], strict=True)]
 
 
-def lines_of(workload: str, runs: Mapping[str, Sequence[Run]]) -> list[list[Any]]:
+def lines_of(workload: str, runs: Mapping[str, Sequence[ThroughputRun]]) -> list[list[Any]]:
     """The lines of the table."""
     return [
         [workload, side, *spread([rate(run) for run in mine]), *spread(ratios(runs, side, VLLM))]

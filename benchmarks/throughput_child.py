@@ -1,7 +1,7 @@
 """One side of `benchmarks.throughput`: a relQuery through SQL, or its prompts through vllm.LLM alone.
 
-The first line of its input is an `Order` as JSON, which it answers with what its engine was started with.
-Each further line is answered by one run: its seconds, its tokens and a hash of the replies.
+The first line of its input is a `SideSettings` as JSON, which it answers with what its engine was started
+with. Each further line is answered by one run: its seconds, its tokens and a hash of the replies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 WORDS = 16  # most tokens of a free text
 
 
-class Order(NamedTuple):
+class SideSettings(NamedTuple):
     """What a side is to be.
 
     Attributes:
@@ -37,7 +37,7 @@ class Order(NamedTuple):
     limits: dict[str, int] = {}  # noqa: RUF012 - never changed
 
 
-class Run(NamedTuple):
+class ThroughputRun(NamedTuple):
     """One run: seconds, tokens of prompts and of replies, and a hash of the replies in order.
 
     `front_s` and `engine_s` are seconds of CPU time of this process, and of the engine's.
@@ -51,20 +51,20 @@ class Run(NamedTuple):
     replies: str
 
 
-class Side(Protocol):
+class AnsweringSide(Protocol):
     """What answers."""
 
     def about(self) -> dict[str, Any]:
         """What its engine was started with."""
 
-    def run(self) -> Run:
+    def run(self) -> ThroughputRun:
         """One run, from an empty prefix cache."""
 
 
 class Sql:
     """relserve as it comes, with the embedded model."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: SideSettings) -> None:
         from benchmarks.beer import classify_call
         from relserve.api import connect, find_engine
 
@@ -77,14 +77,14 @@ class Sql:
         self.engine: Any = find_engine("tiny")
 
     def about(self) -> dict[str, Any]:
-        """See `Side`."""
+        """See `AnsweringSide`."""
         running = self.engine.running
         scheduler = running.client.vllm_config.scheduler_config
         names = ("max_num_seqs", "max_num_batched_tokens")
         return {"variables": running.variables, "limits": {name: getattr(scheduler, name) for name in names}}
 
-    def run(self) -> Run:
-        """See `Side`."""
+    def run(self) -> ThroughputRun:
+        """See `AnsweringSide`."""
         from relserve.engines.loop import spawn
 
         spawn(self.engine.reset_prefix_cache()).result()
@@ -92,13 +92,13 @@ class Sql:
         counted = self.con.execute(
             "SELECT prompt_tokens, output_tokens FROM llm_queries() ORDER BY started DESC LIMIT 1"
         ).fetchall()
-        return Run(*times, *counted[0], hash_of([answer for _, answer in sorted(rows)]))
+        return ThroughputRun(*times, *counted[0], hash_of([answer for _, answer in sorted(rows)]))
 
 
-class Vllm:
+class ThroughputVllm:
     """vllm.LLM with the prompts that `Sql` sends, rendered beforehand; it tokenises and detokenises them."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: SideSettings) -> None:
         from vllm import LLM, SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
         from vllm.v1.executor.uniproc_executor import UniProcExecutor
@@ -133,14 +133,14 @@ class Vllm:
         self.llm.generate(self.prompts[:2], self.sampling, use_tqdm=False)
 
     def about(self) -> dict[str, Any]:
-        """See `Side`."""
+        """See `AnsweringSide`."""
         return {}
 
-    def run(self) -> Run:
-        """See `Side`."""
+    def run(self) -> ThroughputRun:
+        """See `AnsweringSide`."""
         self.llm.reset_prefix_cache()
         outputs, times = timed(lambda: self.llm.generate(self.prompts, self.sampling, use_tqdm=False))
-        return Run(
+        return ThroughputRun(
             *times,
             sum(len(output.prompt_token_ids or []) for output in outputs),
             sum(len(output.outputs[0].token_ids) for output in outputs),
@@ -160,7 +160,7 @@ def create_source(con: Any, num_rows: int) -> None:
 
 
 def timed(work: Callable[[], T]) -> tuple[T, list[float]]:
-    """What some work gives, and its seconds as `Run` begins."""
+    """What some work gives, and its seconds as `ThroughputRun` begins."""
     before = [time.perf_counter(), *cpu_seconds()]
     result = work()
     after = [time.perf_counter(), *cpu_seconds()]
@@ -183,8 +183,8 @@ def main() -> None:
     """Start what stdin orders, then run as often as it says."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # vLLM prints to stdout now and then
-    order = Order(**json.loads(sys.stdin.readline()))
-    side: Side = Sql(order) if order.own == "sql" else Vllm(order)
+    order = SideSettings(**json.loads(sys.stdin.readline()))
+    side: AnsweringSide = Sql(order) if order.own == "sql" else ThroughputVllm(order)
     answer: Any = side.about()
     print(json.dumps(answer), file=out, flush=True)
     for _ in sys.stdin:

@@ -22,7 +22,7 @@ THIRTY = tuple(
 MOODS = ("good", "bad")
 
 
-class Call(NamedTuple):
+class TypedCall(NamedTuple):
     """A call for each row, or for groups of ten.
 
     Attributes:
@@ -66,28 +66,28 @@ def _choices(choices: tuple[str, ...]) -> str:
     return f", choices := [{', '.join(map(quoted, choices))}]"
 
 
-CALLS: dict[str, Call] = {
-    "llm": Call("llm", "", _of(str), max_tokens=32),
-    "llm_filter": Call("llm_filter", "", _of(bool)),
-    "llm_classify, 3": Call("llm_classify", _choices(THREE), THREE.__contains__),
-    "llm_classify, 30": Call("llm_classify", _choices(THIRTY), THIRTY.__contains__),
-    "llm_score": Call(
+CALLS: dict[str, TypedCall] = {
+    "llm": TypedCall("llm", "", _of(str), max_tokens=32),
+    "llm_filter": TypedCall("llm_filter", "", _of(bool)),
+    "llm_classify, 3": TypedCall("llm_classify", _choices(THREE), THREE.__contains__),
+    "llm_classify, 30": TypedCall("llm_classify", _choices(THIRTY), THIRTY.__contains__),
+    "llm_score": TypedCall(
         "llm_score", ", lo := 1, hi := 5", lambda value: type(value) is float and value in range(1, 6)
     ),
-    "llm_int": Call("llm_int", "", _of(int)),
-    "llm_double": Call("llm_double", "", _of(float)),
-    "llm_date": Call("llm_date", "", _of(datetime.date)),
-    "llm_extract, text": Call(
+    "llm_int": TypedCall("llm_int", "", _of(int)),
+    "llm_double": TypedCall("llm_double", "", _of(float)),
+    "llm_date": TypedCall("llm_date", "", _of(datetime.date)),
+    "llm_extract, text": TypedCall(
         "llm_extract", """, schema := '{"name": "VARCHAR", "n": "INTEGER"}'""",
         _fields(name=_of(str), n=_of(int)),
     ),
-    "llm_extract, list": Call(
+    "llm_extract, list": TypedCall(
         "llm_extract", """, schema := '{"tags": ["VARCHAR"]}'""", _fields(tags=_all(_of(str)))
     ),
-    "llm_extract, enum": Call(
+    "llm_extract, enum": TypedCall(
         "llm_extract", """, schema := $${"mood": "ENUM('good', 'bad')"}$$""", _fields(mood=MOODS.__contains__)
     ),
-    "llm_agg": Call("llm_agg", "", _of(str), max_tokens=32),
+    "llm_agg": TypedCall("llm_agg", "", _of(str), max_tokens=32),
 }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ CALLS: dict[str, Call] = {
 _ENDLESS = re.compile(r"longer than \d+ characters|more than \d+ items|max_tokens ended it")
 
 
-class Outcome(NamedTuple):
+class TypedCallOutcome(NamedTuple):
     """What a call gave: rows asked, lost, of a wrong type, and NULL because the model said so.
 
     Attributes:
@@ -120,7 +120,7 @@ def prepare(con: Connection, num_rows: int) -> None:
     )
 
 
-def outcome(con: Connection, call: Call) -> Outcome:
+def outcome(con: Connection, call: TypedCall) -> TypedCallOutcome:
     """Make a call and look at its answers and at the record of them."""
     group = " GROUP BY (i - 1) // 10" if call.is_aggregate else ""
     values = [value for (value,) in con.execute(f"SELECT {call.sql} FROM texts{group}").fetchall()]
@@ -134,10 +134,10 @@ def outcome(con: Connection, call: Call) -> Outcome:
     nulls = sum(value is None for value in values)
     wrong = sum(value is not None and not call.fits(value) for value in values)
     said = [message for message, _ in failures]
-    return Outcome(len(values), failed, endless, wrong, nulls - failed, seconds, said)
+    return TypedCallOutcome(len(values), failed, endless, wrong, nulls - failed, seconds, said)
 
 
-def grammar_of(call: Call) -> Grammar | None:
+def grammar_of(call: TypedCall) -> Grammar | None:
     """What an engine is asked to hold the call's answers to."""
     engine = ScriptedEngine()
     with connect(engine=engine, progress=False) as con:

@@ -62,7 +62,7 @@ _ALL = (
 )
 
 
-class House:
+class AttackedDatabase:
     """A database, its user's connection, and what lies around it.
 
     Attributes:
@@ -88,7 +88,7 @@ class House:
         self.schema: Schema = read_schema(self.con.cursor(), tables=ALLOWED)
         os.environ["TEXT2SQL_SECRET"] = MARKER
 
-    def __enter__(self) -> House:
+    def __enter__(self) -> AttackedDatabase:
         return self
 
     def __exit__(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from benchmarks.attacks.house import ALLOWED, MARKER, House
+from benchmarks.attacks.house import ALLOWED, MARKER, AttackedDatabase
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import RelserveError
@@ -78,7 +78,7 @@ class Injection(NamedTuple):
             for payload in PAYLOADS:
                 yield cls(place, f"OBEY[{payload}]")
 
-    def plant(self, house: House) -> Schema:
+    def plant(self, house: AttackedDatabase) -> Schema:
         """Put the order where it is to be read.
 
         Returns:
@@ -91,7 +91,7 @@ class Injection(NamedTuple):
         with house.con.cursor() as con:
             return read_schema(con, tables=[*ALLOWED, *(_quoted(name) for name in planted)])
 
-    def ask(self, house: House, schema: Schema) -> object:
+    def ask(self, house: AttackedDatabase, schema: Schema) -> object:
         """What somebody sees who asks a question.
 
         Raises:
@@ -117,7 +117,7 @@ class Injection(NamedTuple):
 class _Database:
     """The house as the pipeline knows databases."""
 
-    def __init__(self, house: House, schema: Schema, golden: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, house: AttackedDatabase, schema: Schema, golden: Sequence[tuple[str, str]]) -> None:
         self._schema, self._golden = schema, golden
         self._guarded = GuardedConnection(house.con.cursor(), LIMITS, schema)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.attacks.house import MARKER, House
+from benchmarks.attacks.house import MARKER, AttackedDatabase
 from relserve.errors import LimitError, RelserveError, UnsafeSqlError
 
 GRACE_S = 10.0  # beyond the limit of time: DuckDB ends no call before it has done its rows
@@ -20,7 +20,7 @@ Way = Callable[[str], object]
 
 
 @dataclass
-class Outcome:
+class AttackOutcome:
     """What became of the attacks of one kind.
 
     Attributes:
@@ -39,7 +39,7 @@ class Outcome:
     most_mb: float = 0.0
     said: list[str] = field(default_factory=list)
 
-    def add(self, other: Outcome) -> None:
+    def add(self, other: AttackOutcome) -> None:
         """Take another one's attacks as one's own."""
         self.cases += other.cases
         self.ended += other.ended
@@ -49,17 +49,19 @@ class Outcome:
         self.most_mb = max(self.most_mb, other.most_mb)
 
 
-class Judge:
+class AttackJudge:
     """Has attacks made and looks at the house afterwards.
 
     Args:
         seconds: the limit of time that the attacks run under.
     """
 
-    def __init__(self, house: House, seconds: float) -> None:
+    def __init__(self, house: AttackedDatabase, seconds: float) -> None:
         self._house, self._seconds = house, seconds
 
-    def judge(self, name: str, texts: Iterable[tuple[str, str]], way: Way, may_run: bool = False) -> Outcome:
+    def judge(
+        self, name: str, texts: Iterable[tuple[str, str]], way: Way, may_run: bool = False
+    ) -> AttackOutcome:
         """Make attacks of one kind.
 
         Args:
@@ -67,7 +69,7 @@ class Judge:
             way: gives what an attacker would see, or raises.
             may_run: whether they may end well, being harmless but for their size.
         """
-        outcome, before = Outcome(name), self._house.state(whole=True)
+        outcome, before = AttackOutcome(name), self._house.state(whole=True)
         for label, text in texts:
             outcome.cases += 1
             with _Memory() as memory:

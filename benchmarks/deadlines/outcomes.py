@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.deadlines.workflows import StepSpec
+from benchmarks.deadlines.workflows import DeadlineStepSpec
 
 ATTAINED = 0.95
 
 
-class Outcome(NamedTuple):
+class DeadlineOutcome(NamedTuple):
     """One run, in seconds.
 
     Attributes:
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     relquery_95_s: float
 
 
-def outcome(steps: Sequence[StepSpec], latency_s: Mapping[str, float]) -> Outcome:
+def outcome(steps: Sequence[DeadlineStepSpec], latency_s: Mapping[str, float]) -> DeadlineOutcome:
     """What became of a run.
 
     Args:
@@ -42,7 +42,7 @@ def outcome(steps: Sequence[StepSpec], latency_s: Mapping[str, float]) -> Outcom
     slos = np.array([np.inf if step.slo_s is None else step.slo_s for step in last.values()])
     ids = {step.rel_id for step in steps}
     plain = np.array([seconds for name, seconds in latency_s.items() if name not in ids])
-    return Outcome(
+    return DeadlineOutcome(
         deadline_95(flows), float(flows.mean()), float(flows.max()), float(np.mean(flows <= slos)),
         float(plain.mean()), float(np.quantile(plain, 0.95)),
     )  # fmt: skip
@@ -54,6 +54,6 @@ def deadline_95(latencies_s: Sequence[float] | np.ndarray) -> float:
     return float(ordered[int(np.ceil(ATTAINED * len(ordered) - 1e-9)) - 1])
 
 
-def mean_outcome(runs: Sequence[Outcome]) -> Outcome:
+def mean_outcome(runs: Sequence[DeadlineOutcome]) -> DeadlineOutcome:
     """The mean of every number."""
-    return Outcome(*(float(np.mean(numbers)) for numbers in zip(*runs, strict=True)))
+    return DeadlineOutcome(*(float(np.mean(numbers)) for numbers in zip(*runs, strict=True)))

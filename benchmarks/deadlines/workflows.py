@@ -18,7 +18,7 @@ FANS_OUT = ("generate_candidate_llama-agent", "evaluate")  # the other stages wa
 FIRST_TOKEN, LAST_TOKEN = 16, 8000  # of the vocabulary, without the special ones
 
 
-class Lengths(NamedTuple):
+class StepLengths(NamedTuple):
     """Of a step, in tokens."""
 
     stage: str
@@ -27,7 +27,7 @@ class Lengths(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StepSpec(RelSpec):
+class DeadlineStepSpec(RelSpec):
     """A step of a workflow.
 
     Attributes:
@@ -39,29 +39,29 @@ class StepSpec(RelSpec):
 
 
 @cache
-def queries(name: str) -> tuple[tuple[Lengths, ...], ...]:
+def queries(name: str) -> tuple[tuple[StepLengths, ...], ...]:
     """The queries of a trace, each as its steps."""
     path = data_folder() / "traces" / f"hexgen_{name}.json"
     return tuple(
         tuple(
-            Lengths(str(step["step"]), int(step["input_length"]), int(step["output_length"]))
+            StepLengths(str(step["step"]), int(step["input_length"]), int(step["output_length"]))
             for step in query["Text2SQLRequest"]
         )
         for query in json.loads(path.read_text(encoding="utf-8"))
     )
 
 
-def levels_of(query: Sequence[Lengths]) -> list[list[Lengths]]:
+def levels_of(query: Sequence[StepLengths]) -> list[list[StepLengths]]:
     """Steps one after the other; neighbours of a stage that fans out run side by side."""
     keyed = groupby(enumerate(query), key=lambda pair: (pair[1].stage, _place(*pair)))
     return [[step for _, step in level] for _, level in keyed]
 
 
-def _place(place: int, step: Lengths) -> int:
+def _place(place: int, step: StepLengths) -> int:
     return -1 if step.stage in FANS_OUT else place
 
 
-def workflows(count: int, seed: int, factor: float, cap: int) -> list[StepSpec]:
+def workflows(count: int, seed: int, factor: float, cap: int) -> list[DeadlineStepSpec]:
     """Some of all traces' queries, drawn at random, all at time 0.
 
     No two prompts have a common beginning, for the traces do not tell what prompts share.
@@ -71,15 +71,15 @@ def workflows(count: int, seed: int, factor: float, cap: int) -> list[StepSpec]:
         cap: that each step declares.
     """
     rng = random.Random(f"workflows {seed}")
-    found: list[StepSpec] = []
+    found: list[DeadlineStepSpec] = []
     for number, query in enumerate(rng.sample([q for name in TRACES for q in queries(name)], count)):
         found += _workflow(f"w{seed}-{number}", query, rng, factor, cap)
     return found
 
 
 def _workflow(
-    name: str, query: Sequence[Lengths], rng: random.Random, factor: float, cap: int
-) -> Iterator[StepSpec]:
+    name: str, query: Sequence[StepLengths], rng: random.Random, factor: float, cap: int
+) -> Iterator[DeadlineStepSpec]:
     before = ""
     for number, level in enumerate(levels_of(query)):
         rel_id = f"{name}s{number}"
@@ -94,13 +94,15 @@ def _workflow(
             for step in level
         )
         stage = level[0].stage
-        yield StepSpec(rel_id, 0.0, rows, cap, kind=stage, workflow_id=name, stage=stage, before=before)
+        yield DeadlineStepSpec(
+            rel_id, 0.0, rows, cap, kind=stage, workflow_id=name, stage=stage, before=before
+        )
         before = rel_id
 
 
 def arriving(
-    steps: Sequence[StepSpec], times_s: Sequence[float], slo_s: Sequence[float | None]
-) -> list[StepSpec]:
+    steps: Sequence[DeadlineStepSpec], times_s: Sequence[float], slo_s: Sequence[float | None]
+) -> list[DeadlineStepSpec]:
     """The workflows, in their order, at these times and with these deadlines."""
     names = list(dict.fromkeys(step.workflow_id for step in steps))
     time_of, slo_of = dict(zip(names, times_s, strict=True)), dict(zip(names, slo_s, strict=True))

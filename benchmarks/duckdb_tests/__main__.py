@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.duckdb_tests.child import Child
-from benchmarks.duckdb_tests.compare import Compared, Difference
+from benchmarks.duckdb_tests.child import TestFileChild
+from benchmarks.duckdb_tests.compare import Difference, FileComparison
 
 ROOMS = ("duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call")
 HEADLINE = {
@@ -63,14 +63,14 @@ def main() -> None:
     sys.exit(1 if headline["differences"] else 0)
 
 
-def compared(folder: Path, seed: int, num_files: int, until_s: float) -> list[Compared]:
+def compared(folder: Path, seed: int, num_files: int, until_s: float) -> list[FileComparison]:
     """What came of the files, in processes side by side; of fewer than wanted if the time is over."""
-    found: list[Compared] = []
+    found: list[FileComparison] = []
     paths = chosen(folder, seed)
     taking = threading.Lock()
 
     def work() -> None:
-        child = Child()
+        child = TestFileChild()
         while time.monotonic() < until_s and sum(not each.skipped for each in found) < num_files:
             with taking:
                 path = next(paths, None)
@@ -111,7 +111,7 @@ def chosen(folder: Path, seed: int) -> Iterator[Path]:
         yield from (path for path in turn if path is not None)
 
 
-def headline_of(found: list[Compared]) -> dict[str, int]:
+def headline_of(found: list[FileComparison]) -> dict[str, int]:
     """The figures of the last line."""
     differences = [one for each in found for one in each.differences]
     return {

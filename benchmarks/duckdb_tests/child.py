@@ -8,24 +8,24 @@ import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from benchmarks.duckdb_tests.compare import Compared, Difference, compare
+from benchmarks.duckdb_tests.compare import Difference, FileComparison, compare
 
 LIMIT_S = 300.0  # for a file: far more than the limits of its runs together
 ENDED = "the process ended or hung"
 
 
-class Child:
+class TestFileChild:
     """Runs files one after the other; a new process stands in for one that ends."""
 
     def __init__(self) -> None:
         self._start()
 
-    def compare(self, path: Path, name: str) -> Compared:
+    def compare(self, path: Path, name: str) -> FileComparison:
         """As `compare` does; the end of the process is a difference."""
         self._pipe.send((path, name))
         try:
             if self._pipe.poll(LIMIT_S):
-                compared: Compared = self._pipe.recv()
+                compared: FileComparison = self._pipe.recv()
                 return compared
         except EOFError:
             pass
@@ -47,9 +47,9 @@ class Child:
         its.close()
 
 
-def failed(name: str, said: str) -> Compared:
+def failed(name: str, said: str) -> FileComparison:
     """A file that could not be compared to its end."""
-    return Compared(name, "", 0, (Difference(name, 1, "as a whole", "ended", said),))
+    return FileComparison(name, "", 0, (Difference(name, 1, "as a whole", "ended", said),))
 
 
 def _serve(pipe: Connection) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.duckdb_tests.records import Record, Unknown, read_records
-from benchmarks.duckdb_tests.sides import Form, Outcome, Texts, TooLong, ours, plain, run, texts_of
+from benchmarks.duckdb_tests.sides import QueryForm, SideOutcome, Texts, TooLong, ours, plain, run, texts_of
 
 LIMIT_S = 2.0  # that plain DuckDB may take for a file
 OUR_LIMIT_S = 60.0  # and ours, for it asks an engine
@@ -49,7 +49,7 @@ class Difference(NamedTuple):
     reason: str = ""
 
 
-class Compared(NamedTuple):
+class FileComparison(NamedTuple):
     """What came of a file.
 
     Attributes:
@@ -63,36 +63,40 @@ class Compared(NamedTuple):
     differences: tuple[Difference, ...] = ()
 
 
-def compare(path: Path, name: str, our_side: Callable[[], Any] = ours) -> Compared:
+def compare(path: Path, name: str, our_side: Callable[[], Any] = ours) -> FileComparison:
     """Run a file's statements on both sides in each form."""
     try:
         records = read_records(path.read_text(encoding="utf-8"))
     except Unknown as error:
-        return Compared(name, str(error))
+        return FileComparison(name, str(error))
     except UnicodeDecodeError:
-        return Compared(name, "no text in UTF-8")
+        return FileComparison(name, "no text in UTF-8")
     if not records:
-        return Compared(name, "no statement is left to run")
+        return FileComparison(name, "no statement is left to run")
     found: list[Difference] = []
     num_records = 0
-    for form in Form:
+    for form in QueryForm:
         texts = [texts_of(record, form) for record in records]
         is_other = [index for index, text in enumerate(texts) if text.plain != text.ours]
-        if form is not Form.WRITTEN and not is_other:
+        if form is not QueryForm.WRITTEN and not is_other:
             continue
         try:
             theirs = run(plain, [text.plain for text in texts], records, LIMIT_S)
         except TooLong:
-            return Compared(name, f"takes plain DuckDB more than {LIMIT_S:g} s")
-        num_records += len(records) if form is Form.WRITTEN else len(is_other)
+            return FileComparison(name, f"takes plain DuckDB more than {LIMIT_S:g} s")
+        num_records += len(records) if form is QueryForm.WRITTEN else len(is_other)
         found += _differences(name, form, records, texts, theirs, our_side)
-    return Compared(name, "", num_records, tuple(found))
+    return FileComparison(name, "", num_records, tuple(found))
 
 
 def _differences(
-    name: str, form: Form, records: Sequence[Record], texts: Sequence[Texts], theirs: Sequence[Outcome],
+    name: str,
+    form: QueryForm,
+    records: Sequence[Record],
+    texts: Sequence[Texts],
+    theirs: Sequence[SideOutcome],
     our_side: Callable[[], Any],
-) -> list[Difference]:  # fmt: skip
+) -> list[Difference]:
     try:
         its = run(our_side, [text.ours for text in texts], records, OUR_LIMIT_S)
     except TooLong:
@@ -112,7 +116,7 @@ def _differences(
 
 
 def _moving(
-    records: Sequence[Record], texts: Sequence[Texts], theirs: Sequence[Outcome], differ: Collection[int]
+    records: Sequence[Record], texts: Sequence[Texts], theirs: Sequence[SideOutcome], differ: Collection[int]
 ) -> set[int]:
     """Of the statements that differ, those of which plain DuckDB makes something else in another run."""
     moving: set[int] = set()
@@ -124,14 +128,14 @@ def _moving(
     return moving
 
 
-def seen(outcome: Outcome, texts: Texts) -> Outcome:
+def seen(outcome: SideOutcome, texts: Texts) -> SideOutcome:
     """What is compared: where the texts differ, the errors' first lines, for the others quote the text."""
     if texts.plain == texts.ours:
         return outcome
     return outcome._replace(error=outcome.error.partition("\n")[0])
 
 
-def told(theirs: Outcome, its: Outcome, texts: Texts) -> tuple[str, str]:
+def told(theirs: SideOutcome, its: SideOutcome, texts: Texts) -> tuple[str, str]:
     """The first thing that differs, of both."""
     left, right = seen(theirs, texts), seen(its, texts)
     if left.error != right.error:

@@ -19,7 +19,7 @@ TEXT = f"{ROW}::VARCHAR"
 NEEDS_PYTZ = "Required module 'pytz'"  # which is not installed with us
 
 
-class Form(Enum):
+class QueryForm(Enum):
     """What becomes of a query."""
 
     WRITTEN = "as written"
@@ -34,7 +34,7 @@ class Texts(NamedTuple):
     ours: str
 
 
-class Outcome(NamedTuple):
+class SideOutcome(NamedTuple):
     """What came of a statement.
 
     Attributes:
@@ -52,12 +52,12 @@ class TooLong(Exception):
     """A side takes longer than it may."""
 
 
-def texts_of(record: Record, form: Form) -> Texts:
+def texts_of(record: Record, form: QueryForm) -> Texts:
     """Of a record: the same for both sides, if it is as written or no query that another can hold."""
-    if form is Form.WRITTEN or not record.is_query or not _is_select(record.sql):
+    if form is QueryForm.WRITTEN or not record.is_query or not _is_select(record.sql):
         return Texts(record.sql, record.sql)
     query = f"(\n{record.sql.strip().removesuffix(';')}\n) AS {ROW}"
-    if form is Form.ANSWERED:
+    if form is QueryForm.ANSWERED:
         start, end = "SELECT *, ", f" AS relserve_answer FROM {query}"
         return Texts(f"{start}'Row ' || {TEXT}{end}", f"{start}llm('Row {{}}', {TEXT}){end}")
     start = f"SELECT * FROM {query} WHERE "
@@ -92,7 +92,7 @@ def _answer(prompt: str, submission: Submission) -> str:
 
 def run(
     connect: Callable[[], Any], texts: Sequence[str], records: Sequence[Record], limit_s: float
-) -> list[Outcome]:
+) -> list[SideOutcome]:
     """Run the texts that stand for the records, in a new database.
 
     Raises:
@@ -123,28 +123,28 @@ def run(
             client.close()
 
 
-def _outcome(client: Any, text: str, sort: str) -> Outcome:
+def _outcome(client: Any, text: str, sort: str) -> SideOutcome:
     try:
         client.execute(text)
         return _rows_of(client, sort, as_arrow=False)
     except Exception as error:  # of whatever class: it is compared
         if NEEDS_PYTZ not in str(error):
-            return Outcome(error=f"{type(error).__name__}: {error}")
+            return SideOutcome(error=f"{type(error).__name__}: {error}")
     try:  # a second time on both sides, for what DuckDB makes of time zones without pytz
         client.execute(text)
         return _rows_of(client, sort, as_arrow=True)
     except Exception as error:
-        return Outcome(error=f"{type(error).__name__}: {error}")
+        return SideOutcome(error=f"{type(error).__name__}: {error}")
 
 
-def _rows_of(client: Any, sort: str, as_arrow: bool) -> Outcome:
+def _rows_of(client: Any, sort: str, as_arrow: bool) -> SideOutcome:
     description = client.description or ()
     columns = tuple(f"{each[0]} {each[1]}" for each in description)
     if as_arrow:
         rows = list(zip(*(column.to_pylist() for column in client.to_arrow_table().columns), strict=True))
     else:
         rows = client.fetchall() if description else []
-    return Outcome(columns, tuple(sorted_rows(rows, sort)))
+    return SideOutcome(columns, tuple(sorted_rows(rows, sort)))
 
 
 def sorted_rows(rows: Sequence[Sequence[Any]], sort: str) -> list[str]:

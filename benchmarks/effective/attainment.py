@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Slo(NamedTuple):
+class RequestLimits(NamedTuple):
     """Limits of a request, in seconds: the first token, and the gap between two tokens."""
 
     ttft_s: float
@@ -52,7 +52,7 @@ class Attainment(NamedTuple):
     worst_ttft_s: float
 
 
-def attainment(records: Sequence[RequestRecord], slo: Slo) -> Attainment:
+def attainment(records: Sequence[RequestRecord], slo: RequestLimits) -> Attainment:
     """Judge the requests of a run.
 
     Raises:

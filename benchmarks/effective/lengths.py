@@ -33,7 +33,7 @@ SHAREGPT_PROMPT, SHAREGPT_OUTPUT, SHAREGPT_COUNT = 161.31, 337.99, 20_000
 CHARS_A_TOKEN, TOKENS_A_WORD = 2.6, 4 / 3
 
 
-class Lengths(NamedTuple):
+class RequestLengths(NamedTuple):
     """Tokens of one request."""
 
     num_prompt: int
@@ -46,7 +46,7 @@ def _columns(file: str, prompt: str, output: str) -> tuple[tuple[int, int], ...]
         return tuple((int(row[prompt]), int(row[output])) for row in csv.DictReader(trace))
 
 
-def _sharegpt() -> list[Lengths]:
+def _sharegpt() -> list[RequestLengths]:
     """The means hold after pruning: what is drawn is scaled until they do."""
     rng = np.random.default_rng(1)
     prompts, outputs = rng.lognormal(0.0, 1.2, SHAREGPT_COUNT), rng.gamma(1.6, 1.0, SHAREGPT_COUNT)
@@ -56,42 +56,42 @@ def _sharegpt() -> list[Lengths]:
         kept = drawn[:, (drawn[0] <= CHAT_PROMPT) & (drawn.sum(axis=0) <= CONTEXT)]
         mean_in, mean_out = kept.mean(axis=1)
         scale_in, scale_out = scale_in * SHAREGPT_PROMPT / mean_in, scale_out * SHAREGPT_OUTPUT / mean_out
-    return [Lengths(p, o) for p, o in kept.T.tolist()]
+    return [RequestLengths(p, o) for p, o in kept.T.tolist()]
 
 
-def _conversations() -> list[Lengths]:
+def _conversations() -> list[RequestLengths]:
     rows = _columns("AzureLLMInferenceTrace_conv.csv", "ContextTokens", "GeneratedTokens")
-    return [Lengths(p, o) for p, o in rows if p and o and p + o <= CONTEXT]
+    return [RequestLengths(p, o) for p, o in rows if p and o and p + o <= CONTEXT]
 
 
-def _chat() -> list[Lengths]:
+def _chat() -> list[RequestLengths]:
     return [lengths for lengths in _conversations() if lengths.num_prompt <= CHAT_PROMPT]
 
 
-def _summarisation() -> list[Lengths]:
+def _summarisation() -> list[RequestLengths]:
     return [lengths for lengths in _conversations() if lengths.num_prompt >= LONG_PROMPT]
 
 
-def _code() -> list[Lengths]:
+def _code() -> list[RequestLengths]:
     rows = _columns("humaneval_chars.csv", "prompt_chars", "solution_chars")
-    return [Lengths(ceil(p / CHARS_A_TOKEN), ceil(o / CHARS_A_TOKEN)) for p, o in rows]
+    return [RequestLengths(ceil(p / CHARS_A_TOKEN), ceil(o / CHARS_A_TOKEN)) for p, o in rows]
 
 
-def _meetings() -> list[Lengths]:
+def _meetings() -> list[RequestLengths]:
     rows = _columns("qmsum_words.csv", "meeting_words", "answer_words")
     outputs = [ceil(words * TOKENS_A_WORD) for _, words in rows]
     prompts = [ceil(words * TOKENS_A_WORD) for words, _ in rows]
-    return [Lengths(min(p, CONTEXT - o), o) for p, o in zip(prompts, outputs, strict=True)]
+    return [RequestLengths(min(p, CONTEXT - o), o) for p, o in zip(prompts, outputs, strict=True)]
 
 
-SETS: dict[str, Callable[[], list[Lengths]]] = {
+SETS: dict[str, Callable[[], list[RequestLengths]]] = {
     "sharegpt": _sharegpt, "chat": _chat, "code": _code, "summarisation": _summarisation,
     "meetings": _meetings,
 }  # fmt: skip
 
 
 @cache
-def lengths_of(name: str) -> list[Lengths]:
+def lengths_of(name: str) -> list[RequestLengths]:
     """All lengths of a set, a name of SETS, in the order of its file.
 
     Exits with a clear line where the data folder is absent.

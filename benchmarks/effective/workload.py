@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.effective.lengths import Lengths
+from benchmarks.effective.lengths import RequestLengths
 
 
-class Arrival(NamedTuple):
+class TimedRequest(NamedTuple):
     """A request: when it comes, tokens of its prompt, tokens that it will say."""
 
     arrival_s: float
@@ -30,7 +30,9 @@ def gaps(cv: float, count: int, seed: int) -> np.ndarray:
     return _generator("gaps", cv, seed).gamma(1 / cv**2, cv**2, count)
 
 
-def workload(lengths: Sequence[Lengths], rate: float, cv: float, count: int, seed: int) -> list[Arrival]:
+def workload(
+    lengths: Sequence[RequestLengths], rate: float, cv: float, count: int, seed: int
+) -> list[TimedRequest]:
     """`count` requests at `rate` a second.
 
     A seed draws the same requests, and the same gaps but for their scale, at every rate. The gaps are scaled
@@ -45,7 +47,7 @@ def workload(lengths: Sequence[Lengths], rate: float, cv: float, count: int, see
     times = np.concatenate([[0.0], np.cumsum(gaps(cv, count - 1, seed))])
     if times[-1] > 0:
         times *= (count - 1) / (rate * times[-1])
-    return [Arrival(float(time), *lengths[i]) for time, i in zip(times, drawn, strict=True)]
+    return [TimedRequest(float(time), *lengths[i]) for time, i in zip(times, drawn, strict=True)]
 
 
 def _generator(what: str, cv: float, seed: int) -> np.random.Generator:

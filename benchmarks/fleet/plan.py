@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.fleet.systems import FLEETS, Cell
+from benchmarks.fleet.systems import FLEETS, FleetCell
 from benchmarks.slo.systems import BASE
 from benchmarks.slo.workloads import SCENARIOS
 
@@ -33,15 +33,15 @@ RARER = ((1, 16), (4, 4), (4, 16), (16, 16))  # owners, and how many times rarer
 STANDS_FOR = 4000  # engines: 64 whose owners are so much slower that they have as much to do
 
 
-def equal(seeds: Sequence[int], scenarios: Sequence[str], seconds: float) -> Iterator[Cell]:
+def equal(seeds: Sequence[int], scenarios: Sequence[str], seconds: float) -> Iterator[FleetCell]:
     """Figures 7 and 8: eight H100, beyond their knee."""
     for scenario in scenarios:
         for budget, router in SYSTEMS:
             rate = 8 * SCENARIOS[scenario].rates[-1]
-            yield from (Cell("equal", scenario, rate, budget, router, s, seconds) for s in seeds)
+            yield from (FleetCell("equal", scenario, rate, budget, router, s, seconds) for s in seeds)
 
 
-def unequal(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Cell]:
+def unequal(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[FleetCell]:
     """Figures 4 and 9: an H100, an A100, two A6000 as one, LENS in all; fewer routers at the knee.
 
     Ours once more with our budgets in all, which is the default of a fleet.
@@ -50,52 +50,56 @@ def unequal(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Cell]:
         *rates, seconds = UNEQUAL[scenario]
         for rate, routers in zip(rates, (FEWER, ROUTERS), strict=True):
             for router in routers:
-                yield from (Cell("unequal", scenario, rate, "lens", router, s, seconds) for s in seeds)
-            yield from (Cell("unequal", scenario, rate, "ours", "ours", s, seconds) for s in seeds)
+                yield from (FleetCell("unequal", scenario, rate, "lens", router, s, seconds) for s in seeds)
+            yield from (FleetCell("unequal", scenario, rate, "ours", "ours", s, seconds) for s in seeds)
 
 
-def old(seeds: Sequence[int]) -> Iterator[Cell]:
+def old(seeds: Sequence[int]) -> Iterator[FleetCell]:
     """States that are a second old, beside fresh ones of `unequal`."""
     for scenario in ("FlowGPT-T", "ShareGPT"):
         _, rate, seconds = UNEQUAL[scenario]
         for delay_s in (0.005, OLD_S):
             for router in OLD:
                 yield from (
-                    Cell("unequal", scenario, rate, "lens", router, s, seconds, delay_s) for s in seeds
+                    FleetCell("unequal", scenario, rate, "lens", router, s, seconds, delay_s) for s in seeds
                 )
 
 
-def faults(seeds: Sequence[int]) -> Iterator[Cell]:
+def faults(seeds: Sequence[int]) -> Iterator[FleetCell]:
     """Eight equal engines a quarter below their knee, of which one dies, or turns slow."""
     rate = 6 * SCENARIOS["FlowGPT-Q"].rates[1]
     for fault in ("", "dies", "slows"):
         for router in FAULTY:
-            yield from (Cell("equal", "FlowGPT-Q", rate, "lens", router, s, 5.0, fault=fault) for s in seeds)
+            yield from (
+                FleetCell("equal", "FlowGPT-Q", rate, "lens", router, s, 5.0, fault=fault) for s in seeds
+            )
 
 
-def large(seeds: Sequence[int]) -> Iterator[Cell]:
+def large(seeds: Sequence[int]) -> Iterator[FleetCell]:
     """More and more unequal engines, each with as much to do; one seed of 64 and of a thousand."""
     for fleet, number in LARGE.items():
         for router in FEWER[number == 1000 :]:
             for seed in seeds if number == 8 else seeds[:1]:
                 seconds = 1.0 if number == 1000 else 5.0
-                yield Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", router, seed, seconds)
+                yield FleetCell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", router, seed, seconds)
 
 
-def million(seeds: Sequence[int], count: int = 1_000_000) -> Iterator[Cell]:
+def million(seeds: Sequence[int], count: int = 1_000_000) -> Iterator[FleetCell]:
     """So many requests to a thousand unequal engines; and both ways of simulating, on 64 for 5 s."""
     for budget, router in MILLION:
-        small = Cell("unequal 64", "ShareGPT", SHORT * 64, budget, router, 0, 5.0)
+        small = FleetCell("unequal 64", "ShareGPT", SHORT * 64, budget, router, 0, 5.0)
         for seed in seeds:
             yield from (small._replace(seed=seed, may_jump=may) for may in (False, True))
         seconds = count / (SHORT * 1000)
-        yield Cell("unequal 1000", "ShareGPT", SHORT * 1000, budget, router, seeds[0], seconds, may_jump=True)
+        yield FleetCell(
+            "unequal 1000", "ShareGPT", SHORT * 1000, budget, router, seeds[0], seconds, may_jump=True
+        )
 
 
-def shards(seeds: Sequence[int], fleet: str = "unequal 64", seconds: float = 5.0) -> Iterator[Cell]:
+def shards(seeds: Sequence[int], fleet: str = "unequal 64", seconds: float = 5.0) -> Iterator[FleetCell]:
     """More and more owners of one fleet: as quick as measured, then so slow that one has too much to do."""
     number = len(FLEETS[fleet])
-    cell = Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", "ours", 0, seconds, owner_times=1.0)
+    cell = FleetCell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", "ours", 0, seconds, owner_times=1.0)
     quick = [cell._replace(shards=each) for each in SHARDS]
     published = [cell._replace(router="prism", shards=each) for each in (1, 8)]
     rarer = [cell._replace(shards=each, rarer=times) for each, times in RARER]

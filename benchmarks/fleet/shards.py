@@ -12,7 +12,7 @@ from benchmarks.fleet.systems import EVERY_S
 SIZES, OWNERS = (64, 1000, 4000), (1, 4, 16)
 
 
-class Costs(NamedTuple):
+class OwnerCosts(NamedTuple):
     """Microseconds of an owner's one thread, with so many members."""
 
     engines: int
@@ -20,7 +20,7 @@ class Costs(NamedTuple):
     report_us: float
 
 
-class Load(NamedTuple):
+class OwnerLoad(NamedTuple):
     """Of each of so many owners; shares of its time in percent, more than 100 is more than it can do.
 
     Attributes:
@@ -37,12 +37,12 @@ class Load(NamedTuple):
     rarer_total: float
 
 
-def costs(sizes: Sequence[int] = SIZES, number: int = 1000) -> list[Costs]:
+def costs(sizes: Sequence[int] = SIZES, number: int = 1000) -> list[OwnerCosts]:
     """Measured now."""
-    return [Costs(size, requests_us(size, number), datagrams_us(size, number)) for size in sizes]
+    return [OwnerCosts(size, requests_us(size, number), datagrams_us(size, number)) for size in sizes]
 
 
-def on_paper(measured: Sequence[Costs], owners: Sequence[int] = OWNERS) -> list[Load]:
+def on_paper(measured: Sequence[OwnerCosts], owners: Sequence[int] = OWNERS) -> list[OwnerLoad]:
     """What owners have to do at `PER_ENGINE` requests a second to each engine."""
     found = []
     for engines, request_us, report_us in measured:
@@ -51,11 +51,11 @@ def on_paper(measured: Sequence[Costs], owners: Sequence[int] = OWNERS) -> list[
             reports = 1e-4 * engines / EVERY_S * report_us
             rarer = reports / number
             found.append(
-                Load(engines, number, requests, reports, requests + reports, rarer, requests + rarer)
+                OwnerLoad(engines, number, requests, reports, requests + reports, rarer, requests + rarer)
             )
     return found
 
 
-def most_engines(measured: Costs) -> float:
+def most_engines(measured: OwnerCosts) -> float:
     """How many engines fill one owner's time, if each costs it as much as each of these."""
     return 1e6 / (PER_ENGINE * measured.request_us + measured.report_us / EVERY_S)

@@ -28,7 +28,7 @@ FLEETS = {
 }  # fmt: skip
 
 
-class Cell(NamedTuple):
+class FleetCell(NamedTuple):
     """A run.
 
     Attributes:
@@ -69,7 +69,7 @@ class Cell(NamedTuple):
         return Owners(self.shards, times * REQUEST_S, times * REPORT_S, WAITING / max(times, 1.0))
 
 
-class Result(NamedTuple):
+class FleetResult(NamedTuple):
     """What is kept of a run: shares in percent, times in seconds, a choice in microseconds.
 
     Attributes:
@@ -98,7 +98,7 @@ def slower_of(fleet: str) -> float:
     return 1.0 if set(FLEETS[fleet]) == {"H100"} else SLOWER
 
 
-def asked(cell: Cell) -> list[FleetRequest]:
+def asked(cell: FleetCell) -> list[FleetRequest]:
     """The requests of a cell."""
     slower = slower_of(cell.fleet)
     return [
@@ -107,7 +107,7 @@ def asked(cell: Cell) -> list[FleetRequest]:
     ]
 
 
-def run_one(cell: Cell) -> Result:
+def run_one(cell: FleetCell) -> FleetResult:
     """One run.
 
     Raises:
@@ -129,7 +129,7 @@ def run_one(cell: Cell) -> Result:
     return result_of(outcome, kinds)
 
 
-def result_of(outcome: FleetOutcome, kinds: Sequence[str]) -> Result:
+def result_of(outcome: FleetOutcome, kinds: Sequence[str]) -> FleetResult:
     """What is kept of it."""
     served = outcome.served
     times = np.array([(each.ttft_s, each.tpot_s, each.e2e_s) for each in served])
@@ -137,7 +137,7 @@ def result_of(outcome: FleetOutcome, kinds: Sequence[str]) -> Result:
     ttft, tpot = (100 * (times[:, :2] <= limits).mean(axis=0)).tolist()
     ttft_s, tpot_s, e2e_s = np.median(times, axis=0).tolist()
     went = [each.member.partition("-")[0] for each in served]
-    return Result(
+    return FleetResult(
         100 * outcome.attained, ttft, tpot, ttft_s, tpot_s, e2e_s, float(np.percentile(times[:, 2], 90)),
         1e6 * float(np.median(outcome.choices_s)), outcome.wall_s,
         tuple(100 * went.count(kind) / len(went) for kind in dict.fromkeys(kinds)),
@@ -146,7 +146,7 @@ def result_of(outcome: FleetOutcome, kinds: Sequence[str]) -> Result:
     )  # fmt: skip
 
 
-def run_cells(cells: Iterable[Cell]) -> dict[Cell, Result]:
+def run_cells(cells: Iterable[FleetCell]) -> dict[FleetCell, FleetResult]:
     """All cells, on as many processes as there are cores to use."""
     wanted = list(dict.fromkeys(cells))
     with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:

@@ -41,10 +41,10 @@ from typing import Any
 
 from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.fleet_faults.asked import Asked, prompts
+from benchmarks.fleet_faults.asked import RowsUnderWay, prompts
 from benchmarks.fleet_faults.ideal import Undisturbed
 from benchmarks.fleet_faults.members import Found, Members, Texts, places
-from benchmarks.fleet_faults.owners import Gateway, Owner, answers
+from benchmarks.fleet_faults.owners import FleetGateway, FleetOwner, answers
 from benchmarks.plots import bars
 from benchmarks.start_up import place_of_its_own
 from relserve.api import connect
@@ -80,7 +80,7 @@ def one_engine(rows: int) -> tuple[Texts, list[str | None]]:
     """The answers of one engine, to the rows as members are asked and to those of the SQL statement."""
     arguments = {"dtype": "float32", "enable_prefix_caching": False, "max_num_seqs": 64}
     engine = own_engine("tiny", path_of("tiny"), replace(load(), engine_args=arguments), lambda _: None)
-    found = Asked(engine, prompts(rows)).result()
+    found = RowsUnderWay(engine, prompts(rows)).result()
     with connect(engine=engine, progress=False, cache=False) as con:
         in_sql = answers(con, rows)
     spawn(engine.close()).result()
@@ -124,7 +124,7 @@ def of_owners(folder: Path, times: int, expected: list[str | None], rng: random.
         file = fleet_file(folder, f"owner-{number}", ACTORS if number % 2 else CHILDREN)
         os.environ["RELSERVE_ANSWER_CACHE_MB"] = "64"
         os.environ["RELSERVE_CACHE_DIR"] = str(folder / f"cache-{number}")  # nobody kept anything before
-        runs.append(Owner(file).fault(at, number // 2 % 2 == 1, expected))
+        runs.append(FleetOwner(file).fault(at, number // 2 % 2 == 1, expected))
         runs[-1]["error"] = runs[-1]["error"].replace(str(folder), "..")
         show(runs[-1])
     os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
@@ -134,7 +134,7 @@ def of_owners(folder: Path, times: int, expected: list[str | None], rng: random.
 def of_gateways(folder: Path, times: int, expected: list[str | None], rng: random.Random) -> list[Found]:
     """All faults of gateways, and one that has none."""
     runs = []
-    own, shared = [Gateway(fleet_file(folder, each, CHILDREN), each) for each in ("own", "shared")]
+    own, shared = [FleetGateway(fleet_file(folder, each, CHILDREN), each) for each in ("own", "shared")]
     for number, at in enumerate(places(rng, times, len(expected))):
         runs.append((shared if number % 2 else own).fault(at, expected))
         show(runs[-1])

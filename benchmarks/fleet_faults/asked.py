@@ -24,7 +24,7 @@ def prompts(rows: int) -> list[str]:
     return [PROMPT.format(number) for number in range(rows)]
 
 
-class Asked:
+class RowsUnderWay:
     """It is under way once it is made.
 
     Attributes:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_faults.asked import LOOK_S, Asked, num_lost
+from benchmarks.fleet_faults.asked import LOOK_S, RowsUnderWay, num_lost
 from benchmarks.fleet_faults.ideal import SLOWED_TO
 from benchmarks.fleet_faults.left import Process, came_of, in_thread, left
 from relserve.engines.fleet.engine import FleetEngine
@@ -62,7 +62,7 @@ class Members:
         for number in range(times):
             other = self.members[number % 2].name
             _on_loop(lambda other=other: self.fleet.drain(other))
-            asked = Asked(self.fleet, rows)
+            asked = RowsUnderWay(self.fleet, rows)
             asked.result()
             found.append(asked.seconds)
             _on_loop(lambda other=other: self.fleet.resume(other))
@@ -72,7 +72,7 @@ class Members:
         """Seconds of the relQuery with nobody disturbed, by both members."""
         asked = []
         for _ in range(times):
-            asked.append(Asked(self.fleet, rows))
+            asked.append(RowsUnderWay(self.fleet, rows))
             asked[-1].result()
         return [each.seconds for each in asked]
 
@@ -99,10 +99,10 @@ class Members:
             "orphans": orphans.result(),
         }  # fmt: skip
 
-    def _under_way(self, member: FleetMember, rows: Sequence[str], at: int) -> tuple[Asked, list[int]]:
+    def _under_way(self, member: FleetMember, rows: Sequence[str], at: int) -> tuple[RowsUnderWay, list[int]]:
         """A relQuery of which so many rows or more are answered, and the rows that this member has of it."""
         for _ in range(TRIES):
-            asked = Asked(self.fleet, rows)
+            asked = RowsUnderWay(self.fleet, rows)
             asked.wait_for(at)
             while not asked.is_over:
                 if had := _on_loop(lambda: _rows_with(self.fleet, member)):

@@ -43,7 +43,7 @@ def answers(con: Connection, rows: int) -> list[str | None]:
     return [row[0] for row in con.execute(statement(rows)).fetchall()]
 
 
-class Owner:
+class FleetOwner:
     """The process that owns a fleet, started by the first who asks; its client keeps answers."""
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +85,7 @@ class Owner:
         }  # fmt: skip
 
 
-class Gateway:
+class FleetGateway:
     """`relserve serve` over a fleet, and a client over PostgreSQL's protocol.
 
     Args:

@@ -1,7 +1,7 @@
 """Clients of one server in a process of their own: stock OpenAI clients, and SQL clients over asyncpg.
 
-`python -m benchmarks.gateway.clients PLAN` reads a `Plan` as JSON, does it, and prints what came of it as one
-line of JSON.
+`python -m benchmarks.gateway.clients PLAN` reads a `GatewayPlan` as JSON, does it, and prints what came of it
+as one line of JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PASSED = "the deadline passed before the answer came"  # of a row that had been 
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, asyncio.TimeoutError)
 
 
-class Told(NamedTuple):
+class ClientReport(NamedTuple):
     """What came of one request, or of the rows of one statement.
 
     Attributes:
@@ -48,7 +48,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Caller:
+class GatewayUser:
     """One user's clients.
 
     Attributes:
@@ -73,7 +73,7 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GatewayPlan:
     """Who asks what, for how long; `core`: of the clients' process, None: as it is."""
 
     port: int
@@ -82,7 +82,7 @@ class Plan:
     seconds: float
     max_tokens: int
     texts: list[str]
-    callers: list[Caller]
+    callers: list[GatewayUser]
     core: int | None = None
     seed: int = 1
 
@@ -91,17 +91,17 @@ class Plan:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
-    def read(cls, path: Path) -> Plan:
+    def read(cls, path: Path) -> GatewayPlan:
         """What `write` wrote."""
         found = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{**found, "callers": [Caller(**each) for each in found["callers"]]})
+        return cls(**{**found, "callers": [GatewayUser(**each) for each in found["callers"]]})
 
 
-class Clients:
+class GatewayClients:
     """They do what the plan says."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.told = plan, list[Told]()
+    def __init__(self, plan: GatewayPlan) -> None:
+        self.plan, self.told = plan, list[ClientReport]()
         self._random = random.Random(plan.seed)
         self._end_s = time.perf_counter() + plan.seconds
         self._fresh = 0
@@ -121,7 +121,7 @@ class Clients:
                 for _ in range(caller.clients):
                     group.create_task(self._loop(client, caller))
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: ClientReport) -> None:
         at_s = self.plan.seconds - (self._end_s - time.perf_counter())
         self.told.append(told._replace(at_s=at_s))
 
@@ -133,23 +133,25 @@ class Clients:
         self._fresh += 1  # no two prompts are equal
         return f"{self._fresh} {self._random.choice(self.plan.texts)}"
 
-    async def _stream(self, client: openai.AsyncOpenAI, caller: Caller, group: asyncio.TaskGroup) -> None:
+    async def _stream(
+        self, client: openai.AsyncOpenAI, caller: GatewayUser, group: asyncio.TaskGroup
+    ) -> None:
         next_s = time.perf_counter()
         while not self._is_over:
             next_s += self._random.expovariate(caller.rate)
             await asyncio.sleep(max(next_s - time.perf_counter(), 0.0))
             group.create_task(self._complete(client, caller))
 
-    async def _loop(self, client: openai.AsyncOpenAI, caller: Caller) -> None:
+    async def _loop(self, client: openai.AsyncOpenAI, caller: GatewayUser) -> None:
         while not self._is_over:
             await self._complete(client, caller)
 
-    def _openai(self, caller: Caller) -> openai.AsyncOpenAI:
+    def _openai(self, caller: GatewayUser) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(
             base_url=self.plan.url, api_key=caller.key, max_retries=0, timeout=TIMEOUT_S
         )
 
-    async def _complete(self, client: openai.AsyncOpenAI, caller: Caller) -> None:
+    async def _complete(self, client: openai.AsyncOpenAI, caller: GatewayUser) -> None:
         more: dict[str, Any] = {"ignore_eos": True}
         if caller.deadline_s is not None:
             more["deadline"] = caller.deadline_s
@@ -163,23 +165,25 @@ class Clients:
             took_s = time.perf_counter() - began_s
             what = {TOO_MANY: REFUSED, TIMED_OUT: LATE}.get(error.status_code, FAILED)
             told = "retry-after" in error.response.headers
-            self._tell(Told(caller.user, what, took_s, estimate=told, note=str(error)[:200]))
+            self._tell(ClientReport(caller.user, what, took_s, estimate=told, note=str(error)[:200]))
             return
         except openai.APIError as error:
-            self._tell(Told(caller.user, FAILED, time.perf_counter() - began_s, note=str(error)[:200]))
+            self._tell(
+                ClientReport(caller.user, FAILED, time.perf_counter() - began_s, note=str(error)[:200])
+            )
             return
         took_s = time.perf_counter() - began_s
         in_time = caller.deadline_s is None or took_s <= caller.deadline_s
-        self._tell(Told(caller.user, IN_TIME if in_time else LATE, took_s))
+        self._tell(ClientReport(caller.user, IN_TIME if in_time else LATE, took_s))
 
-    async def _sql(self, caller: Caller) -> None:
+    async def _sql(self, caller: GatewayUser) -> None:
         try:
             con = await asyncpg.connect(
                 host="127.0.0.1", port=self.plan.port, user=caller.user, password=caller.password,
                 database=self.plan.database, ssl=False, timeout=TIMEOUT_S,
             )  # fmt: skip
         except FAULTS as error:
-            self._tell(Told(caller.user, FAILED, 0.0, note=f"{type(error).__name__}: {error}"))
+            self._tell(ClientReport(caller.user, FAILED, 0.0, note=f"{type(error).__name__}: {error}"))
             return
         try:
             due_s = time.perf_counter()
@@ -193,7 +197,7 @@ class Clients:
         finally:
             await con.close(timeout=TIMEOUT_S)
 
-    async def _ask(self, con: asyncpg.Connection, caller: Caller) -> None:
+    async def _ask(self, con: asyncpg.Connection, caller: GatewayUser) -> None:
         texts = ", ".join("('" + self._text().replace("'", "''") + "')" for _ in range(caller.rows))
         option = "" if caller.deadline_s is None else f", deadline := '{caller.deadline_s * 1000:.0f} ms'"
         sql = (
@@ -208,14 +212,14 @@ class Clients:
             lost = await con.fetch(ERRORS) if num_missing else []
         except FAULTS as error:
             took_s = time.perf_counter() - began_s
-            self._tell(Told(caller.user, FAILED, took_s, caller.rows, note=str(error)[:200]))
+            self._tell(ClientReport(caller.user, FAILED, took_s, caller.rows, note=str(error)[:200]))
             return
         in_time = caller.deadline_s is None or took_s <= caller.deadline_s
         if num_right := len(rows) - num_missing:
-            self._tell(Told(caller.user, IN_TIME if in_time else LATE, took_s, num_right))
+            self._tell(ClientReport(caller.user, IN_TIME if in_time else LATE, took_s, num_right))
         for kind, message, num_rows in lost:
             what = FAILED if kind != "deadline" else LATE if message.startswith(PASSED) else REFUSED
-            self._tell(Told(caller.user, what, took_s, num_rows, "about" in message, message[:200]))
+            self._tell(ClientReport(caller.user, what, took_s, num_rows, "about" in message, message[:200]))
 
 
 ERRORS = (
@@ -226,10 +230,10 @@ ERRORS = (
 
 def main() -> None:
     """See above."""
-    plan = Plan.read(Path(sys.argv[1]))
+    plan = GatewayPlan.read(Path(sys.argv[1]))
     if plan.core is not None:
         os.sched_setaffinity(0, {plan.core})
-    clients = Clients(plan)
+    clients = GatewayClients(plan)
     asyncio.run(clients.run())
     print(json.dumps(clients.told))
 

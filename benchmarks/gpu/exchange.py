@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.clocks import WallClock
 from benchmarks.relquery_engines import STATIC, STOCK, scheduler_of
 from benchmarks.relquery_hooks import end_at_true_lengths, plan_ahead_on_cpu
-from benchmarks.relquery_worker import Served
+from benchmarks.relquery_worker import ServedEngine
 
 
 def start(arguments: dict[str, Any], on_cpu: bool) -> Any:
@@ -28,13 +28,13 @@ def start(arguments: dict[str, Any], on_cpu: bool) -> Any:
     return LLMEngine.from_engine_args(EngineArgs(distributed_executor_backend=UniProcExecutor, **arguments))
 
 
-class Exchange:
+class SchedulerExchange:
     """The schedulers of an engine by the names of `relquery_engines`' variants."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self._core = engine.engine_core.engine_core
-        self._served: dict[str, Served] = {}
+        self._served: dict[str, ServedEngine] = {}
 
     @property
     def num_kv_tokens(self) -> int:
@@ -46,13 +46,13 @@ class Exchange:
         """Tokens of a block."""
         return int(self._core.vllm_config.cache_config.block_size)
 
-    def use(self, variant: str) -> Served:
+    def use(self, variant: str) -> ServedEngine:
         """The engine with that variant's scheduler."""
         self._drain()
         if variant not in self._served:
             self._core.scheduler = self._scheduler(variant)
             name = "vllm priority" if variant == STATIC else variant
-            self._served[variant] = Served(self.engine, self._core.scheduler, name, WallClock())
+            self._served[variant] = ServedEngine(self.engine, self._core.scheduler, name, WallClock())
         served = self._served[variant]
         self._core.scheduler = served.scheduler
         return served

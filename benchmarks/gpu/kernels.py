@@ -28,7 +28,7 @@ WIDTH = HEADS * HEAD_DIM
 TOLERANCE = 2e-2  # of the norm of what the reference finds, in bf16
 
 
-class Layer:
+class GpuLayer:
     """A layer's weights, and caches of one batch in which every request holds so many tokens."""
 
     def __init__(self, tokens: int) -> None:
@@ -73,7 +73,7 @@ class Layer:
 
 def measured(tokens: int) -> dict[str, Any]:
     """Errors and microseconds at one length."""
-    layer = Layer(tokens)
+    layer = GpuLayer(tokens)
     out = torch.empty_like(layer.query)
     owners, seen = path.owners_and_seen(REQUESTS, layer.starts, layer.x)
     asked = torch.randn(REQUESTS, HEADS, WIDTH, device="cuda").bfloat16()

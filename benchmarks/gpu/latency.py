@@ -20,9 +20,9 @@ from typing import Any
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
 
 from benchmarks.common import table
-from benchmarks.gpu.exchange import Exchange, start
+from benchmarks.gpu.exchange import SchedulerExchange, start
 from benchmarks.gpu.shapes import SHAPES
-from benchmarks.gpu.traces import Traces, load
+from benchmarks.gpu.traces import GpuTraces, load
 from benchmarks.provenance import machine
 from benchmarks.relquery_engines import OURS, PAPER, STATIC, STOCK, Run, as_told, at_once
 from benchmarks.relquery_figures import interval, p99, statistics_of
@@ -35,10 +35,10 @@ GRAPHS = {
 }  # torch.compile takes half a minute that a lease has not
 
 
-class Stage:
+class LatencyStage:
     """The runs so far, and the file that tells of them."""
 
-    def __init__(self, args: argparse.Namespace, traces: Traces) -> None:
+    def __init__(self, args: argparse.Namespace, traces: GpuTraces) -> None:
         self._args, self._traces = args, traces
         self._until_s = args.began_s + 60 * args.minutes
         self._longest_s = 0.0
@@ -47,7 +47,7 @@ class Stage:
         self.details |= {"runs": [], "capacity": {}}
         self.told: dict[tuple[float, str], list[Run]] = {}
 
-    def measure(self, exchange: Exchange) -> None:
+    def measure(self, exchange: SchedulerExchange) -> None:
         """Serve all that the time allows: seed after seed, every load with every variant, in turns."""
         args = self._args
         self.details |= {"kv_tokens": exchange.num_kv_tokens, "block_size": exchange.block_size}
@@ -70,7 +70,7 @@ class Stage:
                 self._save()
 
     def _run(
-        self, exchange: Exchange, variant: str, trace: list[RelSpec], seed: int, rate: float | str
+        self, exchange: SchedulerExchange, variant: str, trace: list[RelSpec], seed: int, rate: float | str
     ) -> Run | None:
         """One run; None if there is no time for it any more."""
         if time.monotonic() + 1.1 * self._longest_s > self._until_s:
@@ -164,12 +164,12 @@ def main() -> None:
     if args.kv_blocks:
         given["num_gpu_blocks_override"] = args.kv_blocks
     engine = start(given | args.arguments, on_cpu)
-    exchange = Exchange(engine)
+    exchange = SchedulerExchange(engine)
     print(
         f"started in {time.monotonic() - began_s:.0f} s, KV memory {exchange.num_kv_tokens} tokens",
         flush=True,
     )
-    stage = Stage(args, load(args.traces))
+    stage = LatencyStage(args, load(args.traces))
     stage.measure(exchange)
     stage.show()
     sys.stdout.flush()

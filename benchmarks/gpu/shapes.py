@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from relserve.tiny import MODEL_DIR
 
 
-class Shape(NamedTuple):
+class GpuModelShape(NamedTuple):
     """A model.
 
     Attributes:
@@ -57,10 +57,10 @@ def _grouped(
 
 
 SHAPES = {
-    "opt-13b": Shape(_opt(5120, 40, 40), "float16", 2048),
-    "llama-3-8b": Shape(_grouped("Llama", 4096, 14336, 32, 32, 8, 128256), "bfloat16", 4096),
-    "qwen2.5-7b": Shape(_grouped("Qwen2", 3584, 18944, 28, 28, 4, 152064), "bfloat16", 4096),
-    "qwen2.5-32b": Shape(_grouped("Qwen2", 5120, 27648, 64, 40, 8, 152064), "bfloat16", 4096),
-    "opt-small": Shape(_opt(256, 2, 4), "float16", 2048),  # shows in seconds whether an engine starts
-    "embedded": Shape({}, "float32", 4096),  # for a machine without a GPU
+    "opt-13b": GpuModelShape(_opt(5120, 40, 40), "float16", 2048),
+    "llama-3-8b": GpuModelShape(_grouped("Llama", 4096, 14336, 32, 32, 8, 128256), "bfloat16", 4096),
+    "qwen2.5-7b": GpuModelShape(_grouped("Qwen2", 3584, 18944, 28, 28, 4, 152064), "bfloat16", 4096),
+    "qwen2.5-32b": GpuModelShape(_grouped("Qwen2", 5120, 27648, 64, 40, 8, 152064), "bfloat16", 4096),
+    "opt-small": GpuModelShape(_opt(256, 2, 4), "float16", 2048),  # shows in seconds whether an engine starts
+    "embedded": GpuModelShape({}, "float32", 4096),  # for a machine without a GPU
 }

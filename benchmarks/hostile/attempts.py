@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from benchmarks.hostile.eye import SECRETS, Eye, Found
-from benchmarks.hostile.house import House
-from benchmarks.hostile.outcome import Outcome
+from benchmarks.hostile.eye import SECRETS, Eye, Trespass
+from benchmarks.hostile.house import AttackedServer
+from benchmarks.hostile.outcome import HostileOutcome
 from benchmarks.hostile.wire import RawClient, message
 
 BETWEEN_LOOKS = 25  # texts: what one defines may be in the way of the next
@@ -22,10 +22,10 @@ class Attempts:
         eye: looks after every few texts.
     """
 
-    def __init__(self, house: House, eye: Eye, outcome: Outcome) -> None:
+    def __init__(self, house: AttackedServer, eye: Eye, outcome: HostileOutcome) -> None:
         self._house, self._eye, self._outcome = house, eye, outcome
 
-    def send(self, texts: Iterable[str]) -> Outcome:
+    def send(self, texts: Iterable[str]) -> HostileOutcome:
         """Send all of them; gives the outcome."""
         left = iter(texts)
         while batch := list(islice(left, BETWEEN_LOOKS)):
@@ -78,7 +78,7 @@ def _ends_itself(text: str) -> bool:
     return "pg_terminate_backend" in text
 
 
-def _suspects(found: Found, batch: list[str]) -> list[str]:
+def _suspects(found: Trespass, batch: list[str]) -> list[str]:
     """Which texts of a batch may have done it."""
     named = [text for text in batch if found.name and found.name.lower() in text.lower()]
     return [text[:300] for text in (named or batch)[: _LISTED if named else len(batch)]]

@@ -14,16 +14,16 @@ import duckdb
 import psutil
 import psycopg
 
-from benchmarks.hostile.house import PASSWORD, House
-from benchmarks.hostile.outcome import PATIENCE_S, Outcome
+from benchmarks.hostile.house import PASSWORD, AttackedServer
+from benchmarks.hostile.outcome import PATIENCE_S, HostileOutcome
 
 LONG = "SELECT llm('Say {}', range || ' of them') FROM range(200000)"
 ENGINE_S = 180.0  # to start anew, on a slow machine
 
 
-def client(house: House) -> Outcome:
+def client(house: AttackedServer) -> HostileOutcome:
     """Clients die while llm queries of theirs run: the server ends what they asked."""
-    outcome = Outcome("kill -9 of a client", 3)
+    outcome = HostileOutcome("kill -9 of a client", 3)
     for _ in range(outcome.cases):
         program = (
             f"import psycopg; psycopg.connect(host='127.0.0.1', port={house.port}, user='mallory', "
@@ -39,9 +39,9 @@ def client(house: House) -> Outcome:
     return outcome
 
 
-def server(house: House, times: int, seed: int) -> Outcome:
+def server(house: AttackedServer, times: int, seed: int) -> HostileOutcome:
     """The server dies while rows are written: all that was committed is there again, and nothing else."""
-    outcome, rng = Outcome("kill -9 of the server", times), random.Random(seed)
+    outcome, rng = HostileOutcome("kill -9 of the server", times), random.Random(seed)
     with house.connect("root") as con:
         con.execute("CREATE TABLE written (client INT, number INT)")
     committed: list[int] = [0] * 3
@@ -64,7 +64,7 @@ def server(house: House, times: int, seed: int) -> Outcome:
 
 
 @contextlib.contextmanager
-def _writers(house: House, committed: list[int]) -> Iterator[None]:
+def _writers(house: AttackedServer, committed: list[int]) -> Iterator[None]:
     """Clients that write row after row, and one in a long transaction that it never commits."""
 
     def write(number: int) -> None:
@@ -88,9 +88,9 @@ def _writers(house: House, committed: list[int]) -> Iterator[None]:
         thread.join(PATIENCE_S)
 
 
-def engine(house: House) -> Outcome:
+def engine(house: AttackedServer) -> HostileOutcome:
     """The engine dies in the middle of a query: that ends or goes on after a restart; the next one works."""
-    outcome = Outcome("kill -9 of the engine", 1)
+    outcome = HostileOutcome("kill -9 of the engine", 1)
     with house.connect("ann") as con:
         con.execute("SELECT llm('warm up')")
     ended: list[str] = []
@@ -126,7 +126,7 @@ def engine(house: House) -> Outcome:
     return outcome
 
 
-def _engine_cores(house: House) -> list[psutil.Process]:
+def _engine_cores(house: AttackedServer) -> list[psutil.Process]:
     """vLLM's processes of this server's shared engine; their titles overwrite their own environment."""
     found = []
     for each in psutil.process_iter(["cmdline", "environ"]):
@@ -137,7 +137,7 @@ def _engine_cores(house: House) -> list[psutil.Process]:
     return found
 
 
-def _running(house: House) -> int:
+def _running(house: AttackedServer) -> int:
     """Statements of mallory's that run."""
     with house.connect("root") as con:
         row = con.execute(

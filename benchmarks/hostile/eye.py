@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import duckdb
 import psycopg
 
-from benchmarks.hostile.house import MARKER, House
+from benchmarks.hostile.house import MARKER, AttackedServer
 from benchmarks.lock.names import DEFINED, TABLES, taken, wrong_ones
 
 SECRETS = ("root:x:0", MARKER)  # what no answer may hold
@@ -25,7 +25,7 @@ _MACROS = "DROP MACRO IF EXISTS asked CASCADE; DROP MACRO IF EXISTS twice CASCAD
 _KINDS = ("VIEW", "TABLE", "FUNCTION", "TYPE", "SCHEMA")
 
 
-class Found(NamedTuple):
+class Trespass(NamedTuple):
     """What no plain user may have done.
 
     Attributes:
@@ -43,7 +43,7 @@ class Eye:
         house: gets the tables of `benchmarks.lock.names` and a file that nobody may read.
     """
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: AttackedServer) -> None:
         self._house = house
         for name in ("secret.txt", "secret.csv", "secret.json"):
             (house.folder / name).write_text(f"{MARKER}\n")
@@ -54,16 +54,16 @@ class Eye:
             self._before = _state(root)
         self._files = self._listed()
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[Trespass]:
         """What has been done since the last look; what anybody made is gone afterwards."""
         with self._house.connect("root") as root:
             rows = root.execute(DEFINED).fetchall()
-            found = [Found(wrong.name, wrong.said) for wrong in wrong_ones(rows, self._taken)]
+            found = [Trespass(wrong.name, wrong.said) for wrong in wrong_ones(rows, self._taken)]
             for name, before, now in zip(_STATES, self._before, _state(root), strict=True):
                 if now != before:
-                    found.append(Found("", f"{name}: {sorted(set(now) ^ set(before))}"))
+                    found.append(Trespass("", f"{name}: {sorted(set(now) ^ set(before))}"))
             self._tidy(root)
-        found += (Found("", f"file {name}") for name in sorted(self._listed() ^ self._files))
+        found += (Trespass("", f"file {name}") for name in sorted(self._listed() ^ self._files))
         found += map(_unsound, self._asked_by_another())
         return found
 
@@ -109,6 +109,6 @@ def _state(root: psycopg.Connection[Any]) -> tuple[list[Any], ...]:
     return tuple(root.execute(each).fetchall() for each in (_SETTINGS, _EXTENSIONS, _DATABASES))
 
 
-def _unsound(asked: tuple[str, object]) -> Found:
+def _unsound(asked: tuple[str, object]) -> Trespass:
     text, row = asked
-    return Found("", f"another user's {text} gave {row}")
+    return Trespass("", f"another user's {text} gave {row}")

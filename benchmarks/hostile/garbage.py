@@ -7,8 +7,8 @@ import ssl
 import struct
 from collections.abc import Callable, Sequence
 
-from benchmarks.hostile.house import MARKER, House
-from benchmarks.hostile.outcome import Outcome
+from benchmarks.hostile.house import MARKER, AttackedServer
+from benchmarks.hostile.outcome import HostileOutcome
 from benchmarks.hostile.wire import SSL_REQUEST, RawClient, message, startup
 
 Change = Callable[[bytes, random.Random], bytes]
@@ -92,9 +92,9 @@ CHANGES: tuple[Change, ...] = (
 LENGTHS = (0, 1, 3, -1, 2**31 - 1, -(2**31), 1 << 28, (1 << 28) + 5)
 
 
-def after_login(house: House, count: int, seed: int) -> Outcome:
+def after_login(house: AttackedServer, count: int, seed: int) -> HostileOutcome:
     """Changed messages to a session that is logged in; it must answer a statement after them, or end."""
-    outcome, rng = Outcome("malformed messages after login"), random.Random(seed)
+    outcome, rng = HostileOutcome("malformed messages after login"), random.Random(seed)
     client: RawClient | None = None
     for _ in range(count):
         outcome.cases += 1
@@ -121,7 +121,7 @@ def _changed(rng: random.Random) -> bytes:
     return message(kind, rng.choice(CHANGES)(body, rng))
 
 
-def _answered(client: RawClient, sent: bytes, outcome: Outcome) -> RawClient | None:
+def _answered(client: RawClient, sent: bytes, outcome: HostileOutcome) -> RawClient | None:
     """Send, and read until the last statement's answer; None: the server has hung up."""
     told = b""
     try:
@@ -145,9 +145,9 @@ def _answered(client: RawClient, sent: bytes, outcome: Outcome) -> RawClient | N
     return client
 
 
-def lengths(house: House, count: int, seed: int) -> Outcome:
+def lengths(house: AttackedServer, count: int, seed: int) -> HostileOutcome:
     """Lengths that lie, and messages that end before theirs, after which the client goes."""
-    outcome, rng = Outcome("lengths that lie, truncated messages"), random.Random(seed)
+    outcome, rng = HostileOutcome("lengths that lie, truncated messages"), random.Random(seed)
     for _ in range(count):
         outcome.cases += 1
         client = RawClient(house)
@@ -171,9 +171,9 @@ def lengths(house: House, count: int, seed: int) -> Outcome:
     return outcome
 
 
-def before_login(house: House, count: int, seed: int) -> Outcome:
+def before_login(house: AttackedServer, count: int, seed: int) -> HostileOutcome:
     """Noise and changed first messages, with and without TLS: the server must hang up, or wait for more."""
-    outcome, rng = Outcome("malformed messages before login"), random.Random(seed)
+    outcome, rng = HostileOutcome("malformed messages before login"), random.Random(seed)
     for _ in range(count):
         outcome.cases += 1
         sent = rng.choice(_FIRST)(rng)

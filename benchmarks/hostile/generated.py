@@ -11,8 +11,8 @@ import duckdb
 
 from benchmarks.hostile.attempts import Attempts
 from benchmarks.hostile.eye import Eye
-from benchmarks.hostile.house import House
-from benchmarks.hostile.outcome import Outcome
+from benchmarks.hostile.house import AttackedServer
+from benchmarks.hostile.outcome import HostileOutcome
 from benchmarks.hostile.texts import REFUSED
 from benchmarks.lock.texts import made
 from relserve.server.users.refused import SESSION
@@ -86,41 +86,41 @@ _WORD = re.compile(r"\b(?=\w)")
 _STRINGS = re.compile(r"'[^']*+'")
 
 
-def made_up(house: House, eye: Eye, count: int, seed: int) -> Outcome:
+def made_up(house: AttackedServer, eye: Eye, count: int, seed: int) -> HostileOutcome:
     """The texts of `benchmarks.server_lock`, sent to a server."""
-    outcome = Outcome("made-up SQL for what is not theirs")
+    outcome = HostileOutcome("made-up SQL for what is not theirs")
     return Attempts(house, eye, outcome).send(made(seed, number).text for number in range(count))
 
 
-def unicode(house: House, eye: Eye, count: int, seed: int) -> Outcome:
+def unicode(house: AttackedServer, eye: Eye, count: int, seed: int) -> HostileOutcome:
     """Blanks and quotes of every class before every word of what a plain user may not run."""
-    outcome = Outcome("blanks and quotes of every class before every keyword")
+    outcome = HostileOutcome("blanks and quotes of every class before every keyword")
     return Attempts(house, eye, outcome).send(_sample(_odd(house), count, seed))
 
 
-def growing(house: House, eye: Eye, count: int, seed: int) -> Outcome:
+def growing(house: AttackedServer, eye: Eye, count: int, seed: int) -> HostileOutcome:
     """What a pattern may go back over, many times; nobody else waits for it."""
-    outcome = Outcome("SQL that patterns could backtrack over")
+    outcome = HostileOutcome("SQL that patterns could backtrack over")
     texts = (f"{a}{piece * size}{b}" for size, piece, (a, b) in product(SIZES, PIECES, AROUND))
     return Attempts(house, eye, outcome).send(_sample(texts, count, seed))
 
 
-def names(house: House, eye: Eye, count: int, seed: int) -> Outcome:
+def names(house: AttackedServer, eye: Eye, count: int, seed: int) -> HostileOutcome:
     """Every name that all have, defined by a plain user."""
-    outcome = Outcome("names that all have, defined by one")
+    outcome = HostileOutcome("names that all have, defined by one")
     return Attempts(house, eye, outcome).send(_sample(_definitions(), count, seed))
 
 
-def columns(house: House, eye: Eye, count: int, seed: int) -> Outcome:
+def columns(house: AttackedServer, eye: Eye, count: int, seed: int) -> HostileOutcome:
     """Defaults, CHECKs, generated columns and indexes that ask a session, a model or a macro."""
-    outcome = Outcome("columns that ask for what is others'")
+    outcome = HostileOutcome("columns that ask for what is others'")
     functions = ((f, ARGUMENTS.get(f, "")) for f in sorted({*ARGUMENTS, *SESSION}))
     calls = (call.format(f=f, F=f.upper(), a=a) for (f, a), call in product(functions, CALLS))
     texts = (form.replace("{}", call) for call, form in product(calls, FORMS))
     return Attempts(house, eye, outcome).send(_sample(texts, count, seed))
 
 
-def _odd(house: House) -> Iterator[str]:
+def _odd(house: AttackedServer) -> Iterator[str]:
     for text in REFUSED:
         whole = text.format(db=house.database)
         inside = [range(*found.span()) for found in _STRINGS.finditer(whole)]

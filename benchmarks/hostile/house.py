@@ -29,7 +29,7 @@ STOP_S = 60.0
 _WHERE = re.compile(r"is served on 127\.0\.0\.1:(\d+)")
 
 
-class House:
+class AttackedServer:
     """The server's process, its files and its log.
 
     Args:
@@ -149,7 +149,7 @@ class Bystander(threading.Thread):
         wrong: what was not as it should be.
     """
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: AttackedServer) -> None:
         super().__init__(daemon=True)
         self._house, self._ends = house, threading.Event()
         self.longest_s, self.count, self.wrong = 0.0, 0, list[str]()
@@ -183,7 +183,7 @@ class Bystander(threading.Thread):
 
 
 @contextlib.contextmanager
-def watched(house: House) -> Iterator[Bystander]:
+def watched(house: AttackedServer) -> Iterator[Bystander]:
     """A bystander at work while inside."""
     bystander = Bystander(house)
     bystander.start()

@@ -8,7 +8,7 @@ PATIENCE_S = 20.0  # within which the server answers, or hangs up
 
 
 @dataclass
-class Outcome:
+class HostileOutcome:
     """Of one kind of attack.
 
     Attributes:

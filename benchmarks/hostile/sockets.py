@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import psycopg
 
-from benchmarks.hostile.house import House
-from benchmarks.hostile.outcome import PATIENCE_S, Outcome
+from benchmarks.hostile.house import AttackedServer
+from benchmarks.hostile.outcome import PATIENCE_S, HostileOutcome
 from benchmarks.hostile.wire import RawClient, message, startup
 from relserve.server.users.tries import OF_ADDRESS, OF_KNOWN
 
@@ -19,13 +19,13 @@ BIG = 100_000_000
 BUDGETS = (OF_ADDRESS, OF_KNOWN, OF_KNOWN)  # of nobody, and of ann and root, who are known here
 
 
-def half_open(house: House, count: int, waits: bool) -> Outcome:
+def half_open(house: AttackedServer, count: int, waits: bool) -> HostileOutcome:
     """Sockets over which nothing comes, or half of a login; the server hangs up after a while.
 
     Args:
         waits: for that, which takes half a minute.
     """
-    outcome = Outcome("half-open sockets", count)
+    outcome = HostileOutcome("half-open sockets", count)
     clients = []
     for number in range(count):
         client = RawClient(house, tls=number % 2 == 0)
@@ -47,9 +47,9 @@ def half_open(house: House, count: int, waits: bool) -> Outcome:
     return outcome
 
 
-def slow_readers(house: House, count: int, seconds: float) -> Outcome:
+def slow_readers(house: AttackedServer, count: int, seconds: float) -> HostileOutcome:
     """Clients that ask for millions of rows and read a few bytes a second, and then go."""
-    outcome = Outcome("slow readers", count)
+    outcome = HostileOutcome("slow readers", count)
     before = house.rss_mb()
     clients = []
     for _ in range(count):
@@ -71,9 +71,9 @@ def slow_readers(house: House, count: int, seconds: float) -> Outcome:
     return outcome
 
 
-def big_strings(house: House) -> Outcome:
+def big_strings(house: AttackedServer) -> HostileOutcome:
     """100 MB in a literal, in a parameter, in a row of COPY, and in an answer."""
-    outcome = Outcome("strings of 100 MB")
+    outcome = HostileOutcome("strings of 100 MB")
     big = "x" * BIG
     for what in (_literal, _parameter, _copied, _answer, _many_words):
         outcome.cases += 1
@@ -114,9 +114,9 @@ def _many_words(con: psycopg.Connection[object], big: str) -> None:
     assert con.execute(f"SELECT 7 IN ({numbers})").fetchone() == (True,)
 
 
-def passwords(house: House, threads: int, tries: int) -> Outcome:
+def passwords(house: AttackedServer, threads: int, tries: int) -> HostileOutcome:
     """Wrong passwords from many sockets at once: none gets in, few are looked at, a right one works soon."""
-    outcome = Outcome("wrong passwords at speed", threads * tries)
+    outcome = HostileOutcome("wrong passwords at speed", threads * tries)
     looked_at: list[str] = []
     began = time.monotonic()
 
@@ -141,7 +141,7 @@ def passwords(house: House, threads: int, tries: int) -> Outcome:
     return outcome
 
 
-def _seconds_of_login(house: House, user: str) -> float:
+def _seconds_of_login(house: AttackedServer, user: str) -> float:
     """With the right password, once it is looked at again."""
     while True:
         began = time.monotonic()
@@ -162,7 +162,7 @@ def _in_threads(run: Callable[[int], None], count: int) -> None:
         thread.join()
 
 
-def _expect_no_clients(house: House, outcome: Outcome) -> None:
+def _expect_no_clients(house: AttackedServer, outcome: HostileOutcome) -> None:
     """All who went are forgotten soon, but for the bystander."""
     deadline = time.monotonic() + PATIENCE_S
     while (left := house.num_clients()) > 1:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.hostile.house import MARKER, House
-from benchmarks.hostile.outcome import PATIENCE_S, Outcome
+from benchmarks.hostile.house import MARKER, AttackedServer
+from benchmarks.hostile.outcome import PATIENCE_S, HostileOutcome
 from benchmarks.hostile.texts import ON_A_SERVER, REFUSED, SHOWS_NOTHING
 
 
-def refused(house: House) -> Outcome:
+def refused(house: AttackedServer) -> HostileOutcome:
     """What a plain user may not run, by the simple and the extended protocol: nothing of it may work."""
-    outcome = Outcome("SQL for what is not theirs")
+    outcome = HostileOutcome("SQL for what is not theirs")
     before = _files(house.folder)
     with socket.create_server(("127.0.0.1", 0)) as trap:
         trap.settimeout(0.5)
@@ -38,7 +38,7 @@ def refused(house: House) -> Outcome:
 
 
 def expect_refusal(
-    house: House, text: str, kind: type[psycopg.Cursor[tuple[object, ...]]], outcome: Outcome
+    house: AttackedServer, text: str, kind: type[psycopg.Cursor[tuple[object, ...]]], outcome: HostileOutcome
 ) -> None:
     """Have a plain user run statements of which the last may not work."""
     began = time.monotonic()
@@ -58,9 +58,9 @@ def expect_refusal(
         outcome.tell("hung", f"{text} took {time.monotonic() - began:.0f} s")
 
 
-def looks_around(house: House) -> Outcome:
+def looks_around(house: AttackedServer) -> HostileOutcome:
     """What a plain user may ask about the server, while the victim has secrets: no answer shows one."""
-    outcome = Outcome("SQL about others", len(SHOWS_NOTHING))
+    outcome = HostileOutcome("SQL about others", len(SHOWS_NOTHING))
     with house.connect("victim") as victim:
         hide(victim)
         for text in SHOWS_NOTHING:
@@ -120,9 +120,9 @@ HOGS = {
 }
 
 
-def hogs(house: House, timeout_s: int) -> Outcome:
+def hogs(house: AttackedServer, timeout_s: int) -> HostileOutcome:
     """Statements that want all memory, all time or all depth, each with a time-out."""
-    outcome = Outcome("SQL that wants everything", len(HOGS))
+    outcome = HostileOutcome("SQL that wants everything", len(HOGS))
     for name, text in HOGS.items():
         began = time.monotonic()
         try:

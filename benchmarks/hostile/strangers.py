@@ -8,8 +8,8 @@ import duckdb
 import psycopg
 
 from benchmarks.hostile.eye import Eye
-from benchmarks.hostile.house import House
-from benchmarks.hostile.outcome import Outcome
+from benchmarks.hostile.house import AttackedServer
+from benchmarks.hostile.outcome import HostileOutcome
 from relserve.server.users.refused import FUNCTIONS
 
 AT_ONCE = 100  # names that are taken while the server is asked
@@ -33,9 +33,9 @@ SELECT function_name, bool_or(function_type IN ('table', 'table_macro', 'pragma'
 _SIGNATURES = ", ".join(f"({', '.join('abcdef'[:n])}) AS 'mine'" for n in range(6))
 
 
-def names(house: House, eye: Eye, count: int, seed: int) -> Outcome:
+def names(house: AttackedServer, eye: Eye, count: int, seed: int) -> HostileOutcome:
     """An admin stands for the maker of the file."""
-    outcome = Outcome("macros of a file's maker with DuckDB's names")
+    outcome = HostileOutcome("macros of a file's maker with DuckDB's names")
     with duckdb.connect() as con:
         functions = [row for row in con.execute(_FUNCTIONS).fetchall() if row[0] not in FUNCTIONS]
     chosen = Random(seed).sample(functions, min(count, len(functions)))
@@ -56,7 +56,7 @@ def names(house: House, eye: Eye, count: int, seed: int) -> Outcome:
     return outcome
 
 
-def _answers(house: House) -> list[str]:
+def _answers(house: AttackedServer) -> list[str]:
     """What a user is told, in one session."""
     with house.connect("ann") as con:
         return [_answer(con, text) for text in ASKED]

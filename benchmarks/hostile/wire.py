@@ -11,7 +11,7 @@ import ssl
 import struct
 from collections.abc import Iterator
 
-from benchmarks.hostile.house import PASSWORD, House, tls_context
+from benchmarks.hostile.house import PASSWORD, AttackedServer, tls_context
 from benchmarks.hostile.outcome import PATIENCE_S
 
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
@@ -36,7 +36,7 @@ class RawClient:
         tls: speak TLS from the start.
     """
 
-    def __init__(self, house: House, tls: bool = True) -> None:
+    def __init__(self, house: AttackedServer, tls: bool = True) -> None:
         self.socket: socket.socket = socket.create_connection(("127.0.0.1", house.port), PATIENCE_S)
         if tls:
             self.socket.sendall(SSL_REQUEST)

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from benchmarks.effective.attainment import RequestRecord, Slo
-from benchmarks.effective.workload import Arrival
+from benchmarks.effective.attainment import RequestLimits, RequestRecord
+from benchmarks.effective.workload import TimedRequest
 from benchmarks.hybrid.requests import records, requests, stretched
-from benchmarks.relquery_engines import Engine, Run, Worker
+from benchmarks.relquery_engines import EngineSetup, EngineWorker, Run
 from lab.simulator.workload import RelSpec
 from relserve.policies.cost import CostModel, fit
 
-PROBE = requests([Arrival(0.0, 64, 64)] * 4, 998)
-WARM_UP = requests([Arrival(0.0, 64, 16)] * 8, 999)
+PROBE = requests([TimedRequest(0.0, 64, 64)] * 4, 998)
+WARM_UP = requests([TimedRequest(0.0, 64, 16)] * 8, 999)
 
 PROBES = 7  # of which the median counts: a single one is off by a tenth, and the load with it
 
@@ -34,11 +34,11 @@ Result = TypeVar("Result")
 
 
 class Start(NamedTuple):
-    """What a lane's engine of a way is started with, as `Worker` takes it."""
+    """What a lane's engine of a way is started with, as `EngineWorker` takes it."""
 
     variant: str
     settings: Mapping[str, Any]
-    engine: Engine
+    engine: EngineSetup
 
 
 class Lane:
@@ -51,7 +51,7 @@ class Lane:
     """
 
     def __init__(self, starts: Mapping[str, Start], reference_s: float | None = None) -> None:
-        self._workers = {name: Worker(*start) for name, start in starts.items()}
+        self._workers = {name: EngineWorker(*start) for name, start in starts.items()}
         for worker in self._workers.values():
             worker.serve(WARM_UP)
         self._judge = next(iter(self._workers.values()))
@@ -62,7 +62,7 @@ class Lane:
         return statistics.median(float(self._judge.serve(PROBE)["makespan_s"]) for _ in range(PROBES))
 
     def serve(
-        self, way: str, trace: Sequence[RelSpec], slo: Slo | None = None
+        self, way: str, trace: Sequence[RelSpec], slo: RequestLimits | None = None
     ) -> tuple[list[RequestRecord], Run]:
         """Serve a trace of single requests: what became of each, and all else that the worker tells.
 

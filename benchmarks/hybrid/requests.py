@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.effective.attainment import RequestRecord
-from benchmarks.effective.lengths import Lengths
-from benchmarks.effective.workload import Arrival
+from benchmarks.effective.lengths import RequestLengths
+from benchmarks.effective.workload import TimedRequest
 from lab.simulator.workload import RelSpec, RowSpec
 
 CAP = 256  # max_tokens of every request; none is told how long the others, or it, will be
 FIRST_TOKEN, LAST_TOKEN = 16, 8000  # of the vocabulary, without the special ones
 
 
-def requests(arrivals: Sequence[Arrival], seed: int) -> list[RelSpec]:
+def requests(arrivals: Sequence[TimedRequest], seed: int) -> list[RelSpec]:
     """A request for each arrival, no two with a common beginning; its client knows of no relQuery.
 
     Raises:
@@ -33,9 +33,9 @@ def requests(arrivals: Sequence[Arrival], seed: int) -> list[RelSpec]:
     ]  # fmt: skip
 
 
-def scaled(lengths: Sequence[Lengths], factor: float) -> list[Lengths]:
+def scaled(lengths: Sequence[RequestLengths], factor: float) -> list[RequestLengths]:
     """Lengths times a factor, a token each at least."""
-    return [Lengths(*(max(1, round(factor * each)) for each in pair)) for pair in lengths]
+    return [RequestLengths(*(max(1, round(factor * each)) for each in pair)) for pair in lengths]
 
 
 def stretched(trace: Sequence[RelSpec], factor: float) -> list[RelSpec]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from benchmarks.made_up_opt import Shape, folder_of
-from benchmarks.relquery_engines import BLOCK_SIZE, Engine
+from benchmarks.made_up_opt import OptShape, folder_of
+from benchmarks.relquery_engines import BLOCK_SIZE, EngineSetup
 from relserve.engines.local.cpu import cpu_dtype
 from relserve.policies.scheduling.variants import DEFAULT
 
 # Weights are read once a step, whoever runs in it: 6 to 8 ms, as much as 32 requests add where the CPU
 # multiplies bfloat16, as much as 12 where it does not and float32 is served. So a pool for ten leaves half of
 # what the former could do, which is what bounds large models on GPUs as well; and less of the latter.
-WIDE, NARROW = Shape(1024, 2), Shape(512, 2)
+WIDE, NARROW = OptShape(1024, 2), OptShape(512, 2)
 
 
-class Way(NamedTuple):
+class HybridWay(NamedTuple):
     """One side of a comparison.
 
     Attributes:
@@ -56,7 +56,7 @@ class Numbers(NamedTuple):
         has_fp8: whether vLLM can keep keys and values in fp8 on this CPU.
     """
 
-    shape: Shape
+    shape: OptShape
     dtype: str
     kv_bytes: int
     has_fp8: bool
@@ -73,15 +73,15 @@ def numbers() -> Numbers:
     return Numbers(WIDE, "bfloat16", 2, has_fp8)
 
 
-def ways_here() -> dict[str, Way]:
+def ways_here() -> dict[str, HybridWay]:
     """The ways that this CPU can go."""
     return {name: way for name, way in WAYS.items() if way.kv_dtype != "fp8" or numbers().has_fp8}
 
 
-def engine_of(way: Way, num_blocks: int, **limits: Any) -> Engine:
+def engine_of(way: HybridWay, num_blocks: int, **limits: Any) -> EngineSetup:
     """The engine of a way with the bytes of so many blocks of keys and values of the model's numbers."""
     factor = numbers().kv_bytes if way.kv_dtype == "fp8" else 1
-    return Engine(
+    return EngineSetup(
         own_model=str(folder_of(numbers().shape)), own_kv_tokens=factor * num_blocks * BLOCK_SIZE,
         own_threads=1, kv_dtype=way.kv_dtype, clock="busy", **limits,
     )  # fmt: skip

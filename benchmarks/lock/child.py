@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from benchmarks.lock.names import DEFINED, TABLES, taken, wrong_ones
-from benchmarks.lock.watched import Watched
+from benchmarks.lock.watched import WatchedFolder
 from relserve.server.catalog import Catalog, attach_catalog
 from relserve.server.users.refused import SETTINGS
 
@@ -43,11 +43,11 @@ _DEFINES = re.compile(r"create|alter|drop", re.I)
 _SETS = re.compile(r"set|pragma|call|use|able|attach|detach|alter|database|secret|load|install|_pg|'g'", re.I)
 
 
-class Runner:
+class LockRunner:
     """One DuckDB, in a folder with files that nobody may touch."""
 
     def __init__(self, folder: Path) -> None:
-        self._watched = Watched(folder)
+        self._watched = WatchedFolder(folder)
         self._called: list[str] = []
         self._open()
 
@@ -183,7 +183,7 @@ def main() -> None:
     os.dup2(1, 2)
     folder = Path(sys.argv[1])
     os.chdir(folder)
-    runner = Runner(folder)
+    runner = LockRunner(folder)
     for line in sys.stdin:
         num_run, found = runner.run(json.loads(line))
         answers.write(json.dumps([num_run, found]) + "\n")

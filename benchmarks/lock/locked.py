@@ -22,7 +22,7 @@ from relserve.server.users.users import User
 USER = User("mallory")
 
 
-class Facts:
+class LockedClientFacts:
     """Of the client whose texts they are."""
 
     pid, user, is_admin = 7, USER.name, False
@@ -31,7 +31,7 @@ class Facts:
         """None is known."""
 
 
-class Said(NamedTuple):
+class LockVerdict(NamedTuple):
     """What the lock says of a text.
 
     Attributes:
@@ -52,20 +52,20 @@ class Locked:
         self._con = open_locked(":memory:", prepare=attach_catalog)
         catalog = Catalog(self._con, lambda: pa.table({}), lambda connection, pid, kind: False)
         self._con.execute(TABLES)
-        self._executor = Executor(cast(Any, None), catalog, Facts(), self._check, cast(Any, None))
+        self._executor = Executor(cast(Any, None), catalog, LockedClientFacts(), self._check, cast(Any, None))
         self._catalog = catalog
 
-    def says(self, text: str) -> Said:
+    def says(self, text: str) -> LockVerdict:
         """What becomes of a text in one message of the simple protocol."""
         runs: list[str] = []
         for part in split(text):
             try:
                 runs.append(self._allowed(part))
             except (RelserveError, _SeveralError) as error:
-                return Said(runs, str(error) or "several statements", False)
+                return LockVerdict(runs, str(error) or "several statements", False)
             except duckdb.Error:
-                return Said(runs, "", True)
-        return Said(runs, "", False)
+                return LockVerdict(runs, "", True)
+        return LockVerdict(runs, "", False)
 
     def _allowed(self, part: str) -> str:
         runnable = self._executor.runnable(part)
@@ -90,7 +90,7 @@ class _SeveralError(Exception):
     """A part of a text is several statements, which a server refuses."""
 
 
-class Child:
+class LockedChild:
     """A process that runs texts; another one takes its place where it ends over one."""
 
     def __init__(self, folder: Path) -> None:

@@ -35,18 +35,18 @@ _SOUP = (
 )  # fmt: skip
 
 
-class Made(NamedTuple):
+class MadeText(NamedTuple):
     """A text, and what kind of text it is."""
 
     kind: str
     text: str
 
 
-def made(seed: int, number: int) -> Made:
+def made(seed: int, number: int) -> MadeText:
     """The text of a number; the same for a seed and number in every run."""
     dice = Random(seed * 1_000_003 + number)
     kind, make = dice.choices(_KINDS, [weight for _, _, weight in _WEIGHTED])[0]
-    return Made(kind, make(dice))
+    return MadeText(kind, make(dice))
 
 
 def _query(dice: Random) -> str:

@@ -17,7 +17,7 @@ _OPENED, _MODIFIED, _MOVED, _CREATED, _DELETED = 0x20, 0x2, 0x80, 0x100, 0x200
 _EVENT = struct.Struct("iIII")
 
 
-class Watched:
+class WatchedFolder:
     """The folder, which is made anew.
 
     Raises:

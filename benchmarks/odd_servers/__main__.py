@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.odd_servers.in_the_reply import IN_THE_REPLY
-from benchmarks.odd_servers.kinds import TRIES, Kind, Outcome
+from benchmarks.odd_servers.kinds import TRIES, Misbehaviour, OddRowOutcome
 from benchmarks.odd_servers.on_the_wire import ON_THE_WIRE
-from benchmarks.odd_servers.server import RIGHT, ROWS, Asked, OddServer, good
+from benchmarks.odd_servers.server import RIGHT, ROWS, OddRequest, OddServer, good
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
 from relserve.call.options import FUNCTIONS, parse_options
@@ -48,10 +48,10 @@ AT_ONCE = 16  # cases under way: most of their time is waiting
 IN_A_QUICK_RUN = ("llm", "llm_extract")
 
 
-class Case(NamedTuple):
+class OddServerCase(NamedTuple):
     """A kind of misbehaviour, and the function that meets it."""
 
-    kind: Kind
+    kind: Misbehaviour
     function: str
 
     @property
@@ -60,9 +60,9 @@ class Case(NamedTuple):
         return self.function != "llm"
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OddRowOutcome:
         """What is to come of the odd row."""
-        return Outcome.RIGHT if self.kind.if_wrapped and not self.is_wrapped else self.kind.outcome
+        return OddRowOutcome.RIGHT if self.kind.if_wrapped and not self.is_wrapped else self.kind.outcome
 
     @property
     def least(self) -> int:
@@ -70,7 +70,7 @@ class Case(NamedTuple):
         least = self.kind.least(self.is_wrapped)
         if self.kind.on_every_row:
             return least
-        return least + (1 if self.outcome is Outcome.ENDS else len(ROWS) - 1)
+        return least + (1 if self.outcome is OddRowOutcome.ENDS else len(ROWS) - 1)
 
     @property
     def right(self) -> Any:
@@ -87,10 +87,10 @@ class Case(NamedTuple):
 
 def good_content(function: str) -> str:
     """What a reply to a function says that nobody wraps."""
-    return Asked("", function, False, 1).content
+    return OddRequest("", function, False, 1).content
 
 
-class Seen(NamedTuple):
+class OddServerFindings(NamedTuple):
     """What came of a case.
 
     Attributes:
@@ -100,7 +100,7 @@ class Seen(NamedTuple):
         num_requests, least: of both statements.
     """
 
-    case: Case
+    case: OddServerCase
     wrong: list[str]
     crashed: str
     kept_wrong: list[str]
@@ -108,7 +108,7 @@ class Seen(NamedTuple):
     least: int
 
 
-def see(case: Case, folder: Path) -> Seen:
+def see(case: OddServerCase, folder: Path) -> OddServerFindings:
     """Run a case."""
     server = OddServer(case.function, case.kind.behaviour, case.kind.on_every_row)
     spawn(server.start()).result()
@@ -122,14 +122,16 @@ def see(case: Case, folder: Path) -> Seen:
         spawn(server.stop()).result()
 
 
-def _seen(case: Case, server: OddServer, engine: HttpEngine, cache: AnswerCache) -> Seen:
+def _seen(
+    case: OddServerCase, server: OddServer, engine: HttpEngine, cache: AnswerCache
+) -> OddServerFindings:
     wrong, crashed, values = list[str](), "", list[Any]()
     session = Session(lambda model: engine, cache=cache)
     try:
         values = session.run(case.query).values
         wrong = _wrong(case, values, session)
     except EngineError as error:
-        if case.outcome is not Outcome.ENDS:
+        if case.outcome is not OddRowOutcome.ENDS:
             crashed = f"{type(error).__name__}: {error}"
     except Exception as error:  # whatever it is, it is what the benchmark looks for
         crashed = f"{type(error).__name__}: {error}"
@@ -143,31 +145,31 @@ def _seen(case: Case, server: OddServer, engine: HttpEngine, cache: AnswerCache)
     except Exception as error:
         crashed = crashed or f"again: {type(error).__name__}: {error}"
     least = case.least + len(ROWS) - num_answered
-    return Seen(case, wrong, crashed, kept_wrong, server.num_requests, least)
+    return OddServerFindings(case, wrong, crashed, kept_wrong, server.num_requests, least)
 
 
-def _wrong(case: Case, values: Sequence[Any], session: Session) -> list[str]:
+def _wrong(case: OddServerCase, values: Sequence[Any], session: Session) -> list[str]:
     """The rows that are not as they are to be."""
     session.history.queries_table()
     session.history.errors_table()
     on_record = {row for row in ROWS for error in session.history.errors() if f"Row {row}." in error.prompt}
-    wrong = [] if case.outcome is not Outcome.ENDS else ["the statement did not end"]
+    wrong = [] if case.outcome is not OddRowOutcome.ENDS else ["the statement did not end"]
     for row, value in zip(ROWS, values, strict=True):
-        may_be_null = row == "odd" and case.outcome in (Outcome.NULL, Outcome.EITHER)
-        may_be_right = row != "odd" or case.outcome in (Outcome.RIGHT, Outcome.EITHER)
+        may_be_null = row == "odd" and case.outcome in (OddRowOutcome.NULL, OddRowOutcome.EITHER)
+        may_be_right = row != "odd" or case.outcome in (OddRowOutcome.RIGHT, OddRowOutcome.EITHER)
         is_right = value == case.right and row not in on_record
         if not (may_be_right and is_right) and not (may_be_null and value is None and row in on_record):
             wrong.append(f"{row}: {value!r}")
     return wrong
 
 
-def rows_of(seen: Sequence[Seen]) -> list[list[Any]]:
+def rows_of(seen: Sequence[OddServerFindings]) -> list[list[Any]]:
     """The table's lines, one an area."""
     areas = dict.fromkeys(each.case.kind.area for each in seen)
     return [[area, *_figures([s for s in seen if s.case.kind.area == area]).values()] for area in areas]
 
 
-def _figures(seen: Sequence[Seen]) -> dict[str, Any]:
+def _figures(seen: Sequence[OddServerFindings]) -> dict[str, Any]:
     return {
         "kinds": len({each.case.kind for each in seen}), "cases": len(seen),
         "wrong": sum(bool(each.wrong) for each in seen), "crashed": sum(bool(each.crashed) for each in seen),
@@ -183,7 +185,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="kinds whose name has this in it")
     args = parser.parse_args()
     functions = IN_A_QUICK_RUN if args.quick else tuple(RIGHT)
-    cases = [Case(kind, function) for kind in KINDS if args.only in kind.name for function in functions]
+    cases = [
+        OddServerCase(kind, function) for kind in KINDS if args.only in kind.name for function in functions
+    ]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         folders = [Path(folder, str(number)) for number in range(len(cases))]
         for each in folders:
@@ -198,7 +202,7 @@ def main() -> None:
     sys.exit(1 if headline["wrong"] or headline["crashed"] or headline["kept_wrong"] else 0)
 
 
-def told(seen: Seen) -> str:
+def told(seen: OddServerFindings) -> str:
     """A case in a line."""
     case = seen.case
     problems = [*seen.wrong, *([seen.crashed] if seen.crashed else [])]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.odd_servers.kinds import Kind, Outcome, always, wrapped
+from benchmarks.odd_servers.kinds import Misbehaviour, OddRowOutcome, always, wrapped
 from benchmarks.odd_servers.on_the_wire import error
-from benchmarks.odd_servers.server import ROWS, Asked, Sent, completion, good
+from benchmarks.odd_servers.server import ROWS, OddReply, OddRequest, completion, good
 
 NUM_ROWS = len(ROWS)
 CALL = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
@@ -14,30 +14,30 @@ THOUGHTS = "<think>The user asks for a row.</think>\n\n"
 PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "no"}]}]
 
 
-def _usage(name: str, told: Any) -> Kind:
+def _usage(name: str, told: Any) -> Misbehaviour:
     cached = {"cached_tokens": told}
     usage = {"prompt_tokens": told, "completion_tokens": told, "prompt_tokens_details": cached}
-    return always("usage", name, lambda a: completion(a.content, usage=usage), Outcome.RIGHT)
+    return always("usage", name, lambda a: completion(a.content, usage=usage), OddRowOutcome.RIGHT)
 
 
-def _null(name: str, content: Any, ending: Any = "stop", **message: Any) -> Kind:
-    return always("content", name, completion(content, ending, **message), Outcome.NULL)
+def _null(name: str, content: Any, ending: Any = "stop", **message: Any) -> Misbehaviour:
+    return always("content", name, completion(content, ending, **message), OddRowOutcome.NULL)
 
 
-def _right(name: str, before: str = "", after: str = "", **message: Any) -> Kind:
-    def said(asked: Asked) -> Any:
+def _right(name: str, before: str = "", after: str = "", **message: Any) -> Misbehaviour:
+    def said(asked: OddRequest) -> Any:
         return completion(f"{before}{asked.content}{after}", **message)
 
-    return always("content", name, said, Outcome.RIGHT)
+    return always("content", name, said, OddRowOutcome.RIGHT)
 
 
-def _second_choice(asked: Asked) -> Any:
+def _second_choice(asked: OddRequest) -> Any:
     body = completion(asked.content)
     body["choices"] += completion("another")["choices"]
     return body
 
 
-def _without_schema(asked: Asked) -> Sent:
+def _without_schema(asked: OddRequest) -> OddReply:
     return error(400, "response_format is not supported") if asked.is_wrapped else good(asked)
 
 
@@ -56,7 +56,7 @@ USAGE = [
     _usage("2^62", 2**62),
     _usage("negative", -5),
     _usage("text", "12"),
-    always("usage", "a list", lambda a: completion(a.content, usage=[1]), Outcome.RIGHT),
+    always("usage", "a list", lambda a: completion(a.content, usage=[1]), OddRowOutcome.RIGHT),
 ]
 CONTENT = [
     _null("null", None),
@@ -78,18 +78,24 @@ CONTENT = [
     _right("no ending", ending=None),
     _right("a space before it", " "),
     _right("empty lists of calls", tool_calls=[], function_call=None, refusal=None),
-    always("content", "in parts", lambda a: completion([*PARTS, {"type": "text", "text": a.content}]),
-           Outcome.RIGHT),
-    always("content", "two choices", _second_choice, Outcome.RIGHT),
-    wrapped("content", "further members", _with_member, Outcome.RIGHT),
-    wrapped("content", "its member twice", _twice, Outcome.RIGHT),
-    wrapped("content", "two answers", lambda c: c.replace("{", '{"answer": "other", ', 1), Outcome.NULL),
-    wrapped("content", "between fences", lambda c: f"```json\n{c}\n```", Outcome.RIGHT),
-    wrapped("content", "nested 3,000 deep", lambda c: '{"answer": ' + "[" * 3000, Outcome.NULL),
-    wrapped("content", "prose", lambda c: "I would say that it is rather good.", Outcome.NULL),
-    always("content", "no schema taken", _without_schema, Outcome.RIGHT)._replace(
+    always(
+        "content",
+        "in parts",
+        lambda a: completion([*PARTS, {"type": "text", "text": a.content}]),
+        OddRowOutcome.RIGHT,
+    ),
+    always("content", "two choices", _second_choice, OddRowOutcome.RIGHT),
+    wrapped("content", "further members", _with_member, OddRowOutcome.RIGHT),
+    wrapped("content", "its member twice", _twice, OddRowOutcome.RIGHT),
+    wrapped(
+        "content", "two answers", lambda c: c.replace("{", '{"answer": "other", ', 1), OddRowOutcome.NULL
+    ),
+    wrapped("content", "between fences", lambda c: f"```json\n{c}\n```", OddRowOutcome.RIGHT),
+    wrapped("content", "nested 3,000 deep", lambda c: '{"answer": ' + "[" * 3000, OddRowOutcome.NULL),
+    wrapped("content", "prose", lambda c: "I would say that it is rather good.", OddRowOutcome.NULL),
+    always("content", "no schema taken", _without_schema, OddRowOutcome.RIGHT)._replace(
         on_every_row=True, least=lambda is_wrapped: NUM_ROWS + is_wrapped
     ),
-]  # fmt: skip
+]
 
-IN_THE_REPLY: list[Kind] = [*USAGE, *CONTENT]
+IN_THE_REPLY: list[Misbehaviour] = [*USAGE, *CONTENT]

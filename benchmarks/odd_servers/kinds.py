@@ -6,13 +6,13 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from benchmarks.odd_servers.server import Asked, Behaviour, Sent, completion, good, http
+from benchmarks.odd_servers.server import Behaviour, OddReply, OddRequest, completion, good, http
 
 TRIES = 3  # of a row: one and two more
 PATIENCE_S = 60.0  # for a reply, where the kind is not about time
 
 
-class Outcome(Enum):
+class OddRowOutcome(Enum):
     """What is to come of the odd row."""
 
     RIGHT = "its right answer"
@@ -21,7 +21,7 @@ class Outcome(Enum):
     ENDS = "the statement ends with an error of the engine"
 
 
-class Kind(NamedTuple):
+class Misbehaviour(NamedTuple):
     """One kind of misbehaviour.
 
     Attributes:
@@ -34,44 +34,44 @@ class Kind(NamedTuple):
     area: str
     name: str
     behaviour: Behaviour
-    outcome: Outcome
+    outcome: OddRowOutcome
     least: Callable[[bool], int]
     on_every_row: bool = False
     patience_s: float = PATIENCE_S
     if_wrapped: bool = False
 
 
-def always(area: str, name: str, said: Any, outcome: Outcome, least: int = 1) -> Kind:
+def always(area: str, name: str, said: Any, outcome: OddRowOutcome, least: int = 1) -> Misbehaviour:
     """A server that says the same of the odd row however often it is asked.
 
     Args:
-        said: a `Sent`, the body of a completion, or what makes one of these for a request.
+        said: a `OddReply`, the body of a completion, or what makes one of these for a request.
     """
 
-    def behaviour(asked: Asked) -> Sent:
+    def behaviour(asked: OddRequest) -> OddReply:
         made = said(asked) if callable(said) else said
-        return made if isinstance(made, Sent) else http(200, made)
+        return made if isinstance(made, OddReply) else http(200, made)
 
-    return Kind(area, name, behaviour, outcome, lambda _: least)
+    return Misbehaviour(area, name, behaviour, outcome, lambda _: least)
 
 
-def once(area: str, name: str, sent: Sent, patience_s: float = PATIENCE_S) -> Kind:
+def once(area: str, name: str, sent: OddReply, patience_s: float = PATIENCE_S) -> Misbehaviour:
     """A server that misbehaves on the first try alone: the second one has the answer."""
 
-    def behaviour(asked: Asked) -> Sent:
+    def behaviour(asked: OddRequest) -> OddReply:
         return sent if asked.number == 1 else good(asked)
 
-    return Kind(area, name, behaviour, Outcome.RIGHT, lambda _: 2, patience_s=patience_s)
+    return Misbehaviour(area, name, behaviour, OddRowOutcome.RIGHT, lambda _: 2, patience_s=patience_s)
 
 
-def wrapped(area: str, name: str, content: Callable[[str], Any], outcome: Outcome) -> Kind:
+def wrapped(area: str, name: str, content: Callable[[str], Any], outcome: OddRowOutcome) -> Misbehaviour:
     """A server that writes an answer that was asked for as {"answer": ..} otherwise; others are right.
 
     Args:
         content: makes the content of the right one.
     """
 
-    def said(asked: Asked) -> Any:
+    def said(asked: OddRequest) -> Any:
         return completion(content(asked.content) if asked.is_wrapped else asked.content)
 
     return always(area, name, said, outcome)._replace(if_wrapped=True)

@@ -18,7 +18,7 @@ RIGHT: dict[str, Any] = {  # by function, as JSON
 MODELS = {"object": "list", "data": [{"id": "odd", "object": "model", "owned_by": "somebody"}]}
 
 
-class Asked(NamedTuple):
+class OddRequest(NamedTuple):
     """A request: its row, the function that asks, and whether {"answer": ..} is wanted.
 
     `number`: how often the row has been asked by now.
@@ -38,22 +38,22 @@ class Asked(NamedTuple):
         return right if isinstance(right, str) else json.dumps(right)
 
 
-class Sent(NamedTuple):
+class OddReply(NamedTuple):
     """What goes out: bytes, seconds in which nothing does, and whether the connection ends then."""
 
     parts: tuple[bytes | float, ...]
     closes: bool = False
 
 
-Behaviour = Callable[[Asked], Sent]
+Behaviour = Callable[[OddRequest], OddReply]
 
 
-def http(status: int, body: Any, *headers: str, kind: str = "application/json") -> Sent:
+def http(status: int, body: Any, *headers: str, kind: str = "application/json") -> OddReply:
     """A response with a body as bytes, or as JSON, and further headers."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     typed = [f"content-type: {kind}"] if kind else []
     lines = [f"HTTP/1.1 {status} Status", *typed, f"content-length: {len(data)}", *headers]
-    return Sent(("\r\n".join(lines).encode() + b"\r\n\r\n" + data,))
+    return OddReply(("\r\n".join(lines).encode() + b"\r\n\r\n" + data,))
 
 
 def completion(content: Any, ending: Any = "stop", usage: Any = None, **message: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def completion(content: Any, ending: Any = "stop", usage: Any = None, **message:
     return {"id": "1", "object": "chat.completion", "created": 1, "choices": [choice], "usage": usage}
 
 
-def good(asked: Asked) -> Sent:
+def good(asked: OddRequest) -> OddReply:
     """What a server that behaves says."""
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
     return http(200, completion(asked.content, usage=usage))
@@ -127,10 +127,10 @@ class OddServer:
                 await writer.drain()
         return not sent.closes
 
-    def _said(self, body: dict[str, Any]) -> Sent:
+    def _said(self, body: dict[str, Any]) -> OddReply:
         self.num_requests += 1
         prompt = body["messages"][-1]["content"]
         row = next(row for row in ROWS if f"Row {row}." in prompt)
         self._numbers[row] += 1
-        asked = Asked(row, self.function, "response_format" in body, self._numbers[row])
+        asked = OddRequest(row, self.function, "response_format" in body, self._numbers[row])
         return self.behaviour(asked) if self.on_every_row or row == "odd" else good(asked)

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 from benchmarks.claims import Benchmark, Untold, benchmarks, figures_of, rule_of
 from benchmarks.common import finish, table, why_not_saved
 from benchmarks.provenance import RESULTS, machine, provenance
-from benchmarks.regress.children import SKIPPED, Ended, lacking, quick_command, run_quick
-from benchmarks.regress.judge import BAD, GONE, NEW, WORSE, WRONG, Verdict, judged
+from benchmarks.regress.children import SKIPPED, EndedRun, lacking, quick_command, run_quick
+from benchmarks.regress.judge import BAD, GONE, NEW, WORSE, WRONG, FigureVerdict, judged
 from benchmarks.saved import saved_results
 
 ROOMS = ("relserve", "duckdb_ext", "kernels", "lab", "training")
@@ -39,15 +39,15 @@ COLUMNS = ("benchmark", "figure", "now", "before", "now/before", "of its spread"
 Kept = Mapping[str, Mapping[str, Any]]
 
 
-class Outcome(NamedTuple):
+class RegressOutcome(NamedTuple):
     """A benchmark's quick run and the verdicts on its figures."""
 
     name: str
-    ended: Ended
-    verdicts: Sequence[Verdict]
+    ended: EndedRun
+    verdicts: Sequence[FigureVerdict]
 
     @property
-    def worst(self) -> Verdict | None:
+    def worst(self) -> FigureVerdict | None:
         """The verdict that is nearest to being bad, or worst."""
         return max(self.verdicts, key=_badness, default=None)
 
@@ -73,35 +73,37 @@ class Outcome(NamedTuple):
         return f"{self.name:<22} {self.ended.seconds:4.0f} s  {self.word:<8} {told}"
 
 
-def measure(benchmark: Benchmark, kept: Kept, full: Mapping[str, Mapping[str, Any]]) -> Outcome:
+def measure(benchmark: Benchmark, kept: Kept, full: Mapping[str, Mapping[str, Any]]) -> RegressOutcome:
     """Run a benchmark quickly and judge it."""
     missing = lacking(benchmark.needs)
-    ended = Ended(None, missing, 0.0, 0.0) if missing else run_quick(quick_command(benchmark.name), LIMIT_S)
+    ended = (
+        EndedRun(None, missing, 0.0, 0.0) if missing else run_quick(quick_command(benchmark.name), LIMIT_S)
+    )
     if ended.headline is None:
-        return Outcome(benchmark.name, ended, ())
+        return RegressOutcome(benchmark.name, ended, ())
     before, whole = kept.get(benchmark.name), full.get(benchmark.name)
     if before is None:
-        return Outcome(benchmark.name, ended, judged(benchmark, ended.headline, None, None, whole))
+        return RegressOutcome(benchmark.name, ended, judged(benchmark, ended.headline, None, None, whole))
     slower = ended.probe_s / before["probe_s"] if before["machine"] == machine() else None
     verdicts = judged(benchmark, ended.headline, before["headline"], slower, whole)
-    return Outcome(benchmark.name, ended, verdicts)
+    return RegressOutcome(benchmark.name, ended, verdicts)
 
 
-def better_of(one: Outcome, two: Outcome) -> Outcome:
+def better_of(one: RegressOutcome, two: RegressOutcome) -> RegressOutcome:
     """Two runs of one benchmark, figure by figure the better of both; one that failed counts."""
     if two.ended.headline is None:
         return two
     again = {each.figure: each for each in two.verdicts}
     pairs = [(each, again.get(each.figure, each)) for each in one.verdicts]
-    return Outcome(one.name, two.ended, [min(pair, key=_counts) for pair in pairs])
+    return RegressOutcome(one.name, two.ended, [min(pair, key=_counts) for pair in pairs])
 
 
-def _counts(verdict: Verdict) -> tuple[bool, float]:
+def _counts(verdict: FigureVerdict) -> tuple[bool, float]:
     """Of two verdicts on a figure the least counts: one that is wrong, then the better."""
     return verdict.word not in (WRONG, GONE), verdict.used
 
 
-def _badness(verdict: Verdict) -> tuple[bool, float]:
+def _badness(verdict: FigureVerdict) -> tuple[bool, float]:
     return verdict.word in BAD, verdict.used
 
 
@@ -117,7 +119,7 @@ def for_machine(runs: Sequence[Mapping[str, Any]], here: str) -> dict[str, Mappi
     return {each["name"]: each for each in latest_last}
 
 
-def renewed(runs: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> list[Mapping[str, Any]]:
+def renewed(runs: Sequence[Mapping[str, Any]], outcomes: Sequence[RegressOutcome]) -> list[Mapping[str, Any]]:
     """What was kept, with the runs that came to their end in place of those before on this machine."""
     of = {key: value for key, value in provenance().items() if key in ("commit", "date", "machine")}
     new = [
@@ -139,7 +141,7 @@ def untold(benchmark: Benchmark, headline: Mapping[str, Any]) -> dict[str, list[
     return found
 
 
-def report(declared: Mapping[str, Benchmark], outcomes: Sequence[Outcome]) -> None:
+def report(declared: Mapping[str, Benchmark], outcomes: Sequence[RegressOutcome]) -> None:
     """Print all figures, then what is not held and why."""
     rows = [[each.name, *verdict.row] for each in outcomes for verdict in each.verdicts]
     print("\n" + table(COLUMNS, rows) + "\n")
@@ -168,7 +170,7 @@ def main() -> int:
     print(f"load average {os.getloadavg()[0]:.1f}; what else runs makes figures worse", flush=True)
     if not kept:
         print("there is no quick run of before, so only exact values are held; --renew makes one", flush=True)
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, RegressOutcome] = {}
     for number, name in enumerate(args.only or declared, start=1):
         outcomes[name] = measure(declared[name], kept, full)
         print(f"{number:2} of {len(args.only or declared)}  {outcomes[name].line}", flush=True)
@@ -183,7 +185,7 @@ def main() -> int:
     return 1 if headline["worse"] or headline["failed"] else 0
 
 
-def headline_of(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def headline_of(outcomes: Sequence[RegressOutcome]) -> dict[str, Any]:
     """How many ran and how many figures were held, and the names of what was not well."""
     verdicts = [(each.name, verdict) for each in outcomes for verdict in each.verdicts]
     return {

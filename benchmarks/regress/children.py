@@ -22,7 +22,7 @@ ENDING_S = 30.0  # in which a benchmark ends its servers after Ctrl-C
 NUM_SHOWN = 15  # last lines of one that failed
 
 
-class Ended(NamedTuple):
+class EndedRun(NamedTuple):
     """What came of a quick run.
 
     Attributes:
@@ -63,7 +63,7 @@ def probe_s() -> float:
     return statistics.median(took)
 
 
-def run_quick(command: Sequence[str], limit_s: float) -> Ended:
+def run_quick(command: Sequence[str], limit_s: float) -> EndedRun:
     """Run it to its end, or for so long; what it started is ended with it."""
     before_s, began_s = probe_s(), time.perf_counter()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -77,7 +77,7 @@ def run_quick(command: Sequence[str], limit_s: float) -> Ended:
         seconds = time.perf_counter() - began_s
         said = [file.read().splitlines() for file in (out, err) if file.seek(0) == 0]
     headline, why = _outcome(status, *said, limit_s)
-    return Ended(headline, why, seconds, (before_s + probe_s()) / 2)
+    return EndedRun(headline, why, seconds, (before_s + probe_s()) / 2)
 
 
 def start(command: Sequence[str], out: IO[str] | int, err: IO[str] | int) -> subprocess.Popen[str]:

@@ -12,7 +12,7 @@ OK, BETTER, WORSE, WRONG, GONE, NEW = "ok", "better", "worse", "wrong", "gone", 
 BAD = (WORSE, WRONG, GONE)
 
 
-class Verdict(NamedTuple):
+class FigureVerdict(NamedTuple):
     """One figure.
 
     Attributes:
@@ -43,7 +43,7 @@ def judged(
     before: Mapping[str, Any] | None,
     slower: float | None,
     full: Mapping[str, Any] | None,
-) -> list[Verdict]:
+) -> list[FigureVerdict]:
     """A verdict for each figure that has a rule and is to be held.
 
     Args:
@@ -59,11 +59,11 @@ def judged(
         rule = rule_of(name, benchmark.headline)
         held = isinstance(rule, (Exact, Held))
         if held and name not in now:
-            verdicts.append(Verdict(name, GONE, None, past.get(name), math.inf, whole.get(name)))
+            verdicts.append(FigureVerdict(name, GONE, None, past.get(name), math.inf, whole.get(name)))
         elif isinstance(rule, Exact):
             is_right = now[name] == rule.value
             word, used = (OK, 0.0) if is_right else (WRONG, math.inf)
-            verdicts.append(Verdict(name, word, now[name], rule.value, used, whole.get(name)))
+            verdicts.append(FigureVerdict(name, word, now[name], rule.value, used, whole.get(name)))
         elif isinstance(rule, Held):
             verdicts.append(_held(name, rule, now[name], past.get(name), slower, whole.get(name)))
     return verdicts
@@ -75,20 +75,20 @@ def _lost(rules: Mapping[str, Rule], now: Mapping[str, Any]) -> list[str]:
     return [name for name in names if not any(each == name or each.startswith(f"{name}.") for each in now)]
 
 
-def _held(name: str, rule: Held, now: Any, before: Any, slower: float | None, full: Any) -> Verdict:
+def _held(name: str, rule: Held, now: Any, before: Any, slower: float | None, full: Any) -> FigureVerdict:
     if slower is None and (rule.timed or rule.by_cpu):
         before = None
     value, past = _number(now), _number(before)
     if value is None:
         word, used = (OK, 0.0) if past is None else (GONE, math.inf)
-        return Verdict(name, word, now, before, used, full)
+        return FigureVerdict(name, word, now, before, used, full)
     if past is None:
-        return Verdict(name, NEW, value, before, 0.0, full)
+        return FigureVerdict(name, NEW, value, before, 0.0, full)
     if rule.timed and slower is not None:
         value = value * slower if isinstance(rule, Higher) else value / slower
     used = _used(rule, value, before)
     word = WORSE if used > 1 else BETTER if used < -1 else OK
-    return Verdict(name, word, value, past, used, _number(full))
+    return FigureVerdict(name, word, value, past, used, _number(full))
 
 
 def _used(rule: Held, now: float, before: Any) -> float:

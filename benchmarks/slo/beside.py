@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.deadlines.workflows import StepSpec
-from benchmarks.effective.attainment import RequestRecord, Slo
-from benchmarks.effective.workload import Arrival, gaps
+from benchmarks.deadlines.workflows import DeadlineStepSpec
+from benchmarks.effective.attainment import RequestLimits, RequestRecord
+from benchmarks.effective.workload import TimedRequest, gaps
 from benchmarks.hybrid.requests import requests
 from lab.simulator.workload import RelSpec
 
@@ -17,7 +17,7 @@ ROWS, ROW_PROMPT, ROW_OUTPUT = 150, 64, (100, 256)  # rows that decode at a time
 PROMPT, PROMPT_OUTPUT = 2000, 16  # tokens of a long prompt, and of its answer
 
 
-class Load(NamedTuple):
+class BesideLoad(NamedTuple):
     """What comes in a run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Load(NamedTuple):
         return self.warm_s + self.seconds
 
 
-def trace(load: Load, seed: int) -> list[RelSpec]:
+def trace(load: BesideLoad, seed: int) -> list[RelSpec]:
     """Long prompts by a Poisson process, and rows: where one ends the next begins, so ROWS decode at a time.
 
     The first ones have partly said what they say.
@@ -48,10 +48,12 @@ def trace(load: Load, seed: int) -> list[RelSpec]:
     whole = rng.choice(lengths, ROWS, p=lengths / lengths.sum())  # long ones are met more often
     first = (whole * rng.random(ROWS)).astype(int) + 2
     outputs = np.column_stack([first, rng.integers(low, high, (ROWS, load.rows_each - 1))])
-    rows = requests([Arrival(0.0, ROW_PROMPT, int(tokens)) for tokens in outputs.flat], 2 * seed)
-    prompts = requests([Arrival(at_s, PROMPT, PROMPT_OUTPUT) for at_s in _poisson(load, seed)], 2 * seed + 1)
+    rows = requests([TimedRequest(0.0, ROW_PROMPT, int(tokens)) for tokens in outputs.flat], 2 * seed)
+    prompts = requests(
+        [TimedRequest(at_s, PROMPT, PROMPT_OUTPUT) for at_s in _poisson(load, seed)], 2 * seed + 1
+    )
     chained = [
-        StepSpec(
+        DeadlineStepSpec(
             f"row{number}", 0.0, row.rows, row.output_cap, is_named=False,
             before=f"row{number - 1}" if number % load.rows_each else "",
         )
@@ -60,7 +62,7 @@ def trace(load: Load, seed: int) -> list[RelSpec]:
     return [*chained, *prompts]
 
 
-def _poisson(load: Load, seed: int) -> list[float]:
+def _poisson(load: BesideLoad, seed: int) -> list[float]:
     count = max(4, round(2 * load.prompts_per_s * load.end_s) + 20)
     times = np.cumsum(gaps(1.0, count, 2 * seed + 1)) / load.prompts_per_s
     return [float(at_s) for at_s in times if at_s < load.end_s]
@@ -73,7 +75,7 @@ def came(specs: Sequence[RelSpec], token_s: Mapping[str, Sequence[float]]) -> li
         times = token_s.get(f"{spec.rel_id}-0", ())
         if not times:
             continue
-        before = spec.before if isinstance(spec, StepSpec) else ""
+        before = spec.before if isinstance(spec, DeadlineStepSpec) else ""
         arrival_s = token_s[f"{before}-0"][-1] if before else spec.arrival_s
         found.append(RequestRecord(arrival_s, times, len(times) == spec.rows[0].output_tokens))
     return found
@@ -96,7 +98,7 @@ class Kept(NamedTuple):
     num_requests: int
 
 
-def kept(records: Sequence[RequestRecord], slo: Slo, warm_s: float) -> Kept:
+def kept(records: Sequence[RequestRecord], slo: RequestLimits, warm_s: float) -> Kept:
     """Judge the requests that came after the beginning.
 
     Raises:

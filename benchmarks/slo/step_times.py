@@ -12,7 +12,7 @@ from relserve.policies.budget.state import Work
 
 
 @dataclass(frozen=True)
-class StepTimes:
+class LinearStepTimes:
     """Seconds linear in each number of a step's `Work`."""
 
     base_s: float
@@ -29,7 +29,7 @@ class StepTimes:
         return 1.0 - float((errors**2).sum() / ((seconds - seconds.mean()) ** 2).sum())
 
 
-def fitted(steps: Sequence[Sequence[float]]) -> StepTimes:
+def fitted(steps: Sequence[Sequence[float]]) -> LinearStepTimes:
     """Fit to measured steps, relative errors with Huber weights.
 
     Args:
@@ -37,7 +37,7 @@ def fitted(steps: Sequence[Sequence[float]]) -> StepTimes:
     """
     works, seconds = _measured(steps)
     found = robust(np.column_stack([np.ones(len(works)), works]), seconds, 1.0 / seconds**2)
-    return StepTimes(float(found[0]), found[1:].tolist())
+    return LinearStepTimes(float(found[0]), found[1:].tolist())
 
 
 def _measured(steps: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:

@@ -46,7 +46,7 @@ class Smooth(Roofline):
 ENGINES = {"edge": TIMES, "smooth": NoisyTimes(Smooth(**asdict(H100)))}
 
 
-class Cell(NamedTuple):
+class SloCell(NamedTuple):
     """A run."""
 
     scenario: str
@@ -57,7 +57,7 @@ class Cell(NamedTuple):
     seconds: float = SECONDS
 
 
-class Result(NamedTuple):
+class SloResult(NamedTuple):
     """What is kept of a run: shares in percent, times in seconds.
 
     Attributes:
@@ -83,7 +83,7 @@ def engine_of(system: str, times: NoisyTimes = TIMES) -> BudgetedEngineSpec:
     return Engine(times, KV_TOKENS // 16, 256, LARGE if is_v0 else V1, exclusive=is_v0)
 
 
-def run_one(cell: Cell) -> tuple[BudgetOutcome, Result]:
+def run_one(cell: SloCell) -> tuple[BudgetOutcome, SloResult]:
     """One run."""
     policy = make(f"static-{LARGE}" if cell.system == "v0" else cell.system)
     specs = requests(cell.scenario, cell.rate, cell.seed, cell.seconds)
@@ -91,7 +91,7 @@ def run_one(cell: Cell) -> tuple[BudgetOutcome, Result]:
     model = getattr(policy, "model", None)
     in_ttft = np.mean([t <= s.ttft_slo_s for t, s in zip(outcome.ttft_s, specs, strict=True)])
     in_tpot = np.mean([t <= s.tbt_slo_s for t, s in zip(outcome.tpot_s, specs, strict=True)])
-    return outcome, Result(
+    return outcome, SloResult(
         100 * outcome.attained, 100 * float(in_ttft), 100 * float(in_tpot),
         float(np.median(outcome.ttft_s)), float(np.median(outcome.tpot_s)),
         float(np.median(outcome.e2e_s)), float(np.percentile(outcome.e2e_s, 90)),
@@ -100,11 +100,11 @@ def run_one(cell: Cell) -> tuple[BudgetOutcome, Result]:
     )  # fmt: skip
 
 
-def _measure(cell: Cell) -> Result:
+def _measure(cell: SloCell) -> SloResult:
     return run_one(cell)[1]
 
 
-def run_cells(cells: Iterable[Cell]) -> dict[Cell, Result]:
+def run_cells(cells: Iterable[SloCell]) -> dict[SloCell, SloResult]:
     """All cells, on as many processes as there are cores to use."""
     wanted = list(dict.fromkeys(cells))
     with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:

@@ -22,7 +22,7 @@ from lab.simulator.requests.sim_request import RequestSpec
 SECONDS, LEAST = 12.0, 80  # how long requests come, and how many at least
 
 
-class Lengths(NamedTuple):
+class TableLengths(NamedTuple):
     """A row of Table 2, prompts or outputs, in tokens; `bound` where the distribution has one."""
 
     mean: float
@@ -40,31 +40,31 @@ class Scenario:
         rates: requests a second: where the engine keeps up, at its knee, and beyond it.
     """
 
-    prompts: Lengths
-    outputs: Lengths
+    prompts: TableLengths
+    outputs: TableLengths
     variation: float
     ttft_slo_s: float
     tpot_slo_s: float
     rates: tuple[float, ...]
 
 
-_CHAT = Lengths(4089, 2061, 7014, 7100), Lengths(177, 200, math.inf)
+_CHAT = TableLengths(4089, 2061, 7014, 7100), TableLengths(177, 200, math.inf)
 SCENARIOS = {
     "FlowGPT-T": Scenario(*_CHAT, 2.0, 1.0, 0.012, (1.0, 2.0, 3.0)),
     "FlowGPT-Q": Scenario(*_CHAT, 0.0, 1.0, 0.012, (3.0, 4.0, 5.0)),
     "Coding": Scenario(
-        Lengths(440, 214, 1131), Lengths(283, 233, 1096), 1.0, 0.5, 0.015, (12.0, 18.0, 22.0)
+        TableLengths(440, 214, 1131), TableLengths(283, 233, 1096), 1.0, 0.5, 0.015, (12.0, 18.0, 22.0)
     ),
     "ShareGPT": Scenario(
-        Lengths(370, 351, 1420), Lengths(249, 170, 760), 1.0, 0.5, 0.015, (18.0, 26.0, 31.0)
+        TableLengths(370, 351, 1420), TableLengths(249, 170, 760), 1.0, 0.5, 0.015, (18.0, 26.0, 31.0)
     ),
     "Summarization": Scenario(
-        Lengths(8936, 694, 10171), Lengths(259, 115, 587), 1.0, 2.0, 0.025, (1.0, 1.75, 2.5)
+        TableLengths(8936, 694, 10171), TableLengths(259, 115, 587), 1.0, 2.0, 0.025, (1.0, 1.75, 2.5)
     ),
 }  # fmt: skip
 
 
-def drawn(lengths: Lengths, count: int, random: np.random.Generator) -> np.ndarray:
+def drawn(lengths: TableLengths, count: int, random: np.random.Generator) -> np.ndarray:
     """Lengths, whole numbers from 2 on."""
     if math.isfinite(lengths.bound):
         share, spread = lengths.mean / lengths.bound, (lengths.deviation / lengths.bound) ** 2

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from benchmarks.text2sql.questions import Group, Question
+from benchmarks.text2sql.questions import GoldQuestion, Group
 from relserve.errors import LimitError, UnsafeSqlError
 from relserve.session.session import Session
 from relserve.text2sql.duckdb_database import DuckDBDatabase
@@ -23,7 +23,7 @@ from training.tiny_sql.evaluate import is_right as gives
 NOT_THERE = ("does not exist", "not found in FROM clause", "Referenced table", "does not have a column")
 
 
-class Verdict(NamedTuple):
+class AnswerVerdict(NamedTuple):
     """How a question went.
 
     Attributes:
@@ -49,15 +49,15 @@ class Verdict(NamedTuple):
         return self.sql is None
 
 
-class Asked(NamedTuple):
+class GroupVerdicts(NamedTuple):
     """The verdicts of a group, and the tokens that its stages took."""
 
-    verdicts: list[Verdict]
+    verdicts: list[AnswerVerdict]
     prompt_tokens: int
     output_tokens: int
 
 
-def ask(group: Group, session: Session, options: Text2SqlOptions, folder: Path) -> Asked:
+def ask(group: Group, session: Session, options: Text2SqlOptions, folder: Path) -> GroupVerdicts:
     """Ask a group's questions, as text2sql() does, and judge them.
 
     Args:
@@ -72,18 +72,18 @@ def ask(group: Group, session: Session, options: Text2SqlOptions, folder: Path) 
     outcomes = run(texts, database, session, chosen, evidence=None if points else evidence)
     steps = session.history.workflows.steps(outcomes[0].workflow_id)
     pairs = zip(group.questions, outcomes, strict=True)
-    return Asked(
+    return GroupVerdicts(
         [_verdict(question, outcome, group) for question, outcome in pairs],
         sum(step.usage.prompt_tokens for step in steps),
         sum(step.usage.output_tokens for step in steps),
     )
 
 
-def _verdict(question: Question, outcome: QuestionOutcome, group: Group) -> Verdict:
+def _verdict(question: GoldQuestion, outcome: QuestionOutcome, group: Group) -> AnswerVerdict:
     made = [sql for each in outcome.candidates for sql in (each.sql, *(former for former, _ in each.former))]
     complaints = [_complaint(sql, group.databases[0]) for sql in made]
     chosen = [each for each in outcome.candidates if each.sql == outcome.sql]
-    return Verdict(
+    return AnswerVerdict(
         question.shape,
         question.text,
         outcome.sql,

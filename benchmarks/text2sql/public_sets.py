@@ -11,7 +11,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from benchmarks.text2sql.questions import Group, Question
+from benchmarks.text2sql.questions import GoldQuestion, Group
 from benchmarks.text2sql.sqlite_tables import SqliteTable, import_sqlite
 from training.tiny_sql.evaluate import comparable
 
@@ -38,7 +38,7 @@ def public_set(name: str, data: Path) -> Iterator[tuple[Group, int]]:
 
 def _question(
     record: dict[str, str], file: Path, tables: list[SqliteTable], con: duckdb.DuckDBPyConnection
-) -> Question | None:
+) -> GoldQuestion | None:
     """The question, where its gold query gives in DuckDB what it gives in SQLite."""
     gold = record.get("query") or record["SQL"]
     try:
@@ -51,7 +51,7 @@ def _question(
         return None
     if sorted(here) != sorted(there):  # rows of equal rank may come in another order
         return None
-    return Question(record["question"], (sql,), shape_of(tree), record.get("evidence"))
+    return GoldQuestion(record["question"], (sql,), shape_of(tree), record.get("evidence"))
 
 
 def _sqlite_rows(file: Path, sql: str) -> list[tuple[object, ...]]:

@@ -34,7 +34,7 @@ _SQL_TYPES = {
 _FILLINGS = 20  # tried until the gold query has rows
 
 
-class Question(NamedTuple):
+class GoldQuestion(NamedTuple):
     """A question; the rows of any of the `gold` queries are right."""
 
     text: str
@@ -48,7 +48,7 @@ class Group(NamedTuple):
 
     name: str
     databases: Sequence[duckdb.DuckDBPyConnection]
-    questions: Sequence[Question]
+    questions: Sequence[GoldQuestion]
     tables: tuple[str, ...] | None = None
 
     def close(self) -> None:
@@ -88,9 +88,9 @@ def shipped(count: int | None = None, file: Path = SHIPPED) -> Iterator[Group]:
     con = duckdb.connect()
     for name in TABLES:
         con.execute(f"CREATE TABLE {name} AS FROM {scan_of(name)}")
-    groups: dict[tuple[str, ...], list[Question]] = {}
+    groups: dict[tuple[str, ...], list[GoldQuestion]] = {}
     for record in records:
-        question = Question(record["question"], tuple(record["gold"]), ", ".join(record["tables"]))
+        question = GoldQuestion(record["question"], tuple(record["gold"]), ", ".join(record["tables"]))
         groups.setdefault(tuple(record["tables"]), []).append(question)
     for tables, questions in groups.items():
         yield Group("shipped", (con,), questions, tables)
@@ -108,7 +108,7 @@ def _judged_twice(text: str, gold: str, shape: str, schema: Schema, values: Sequ
     kept, spare = (good + empty)[:2], (good + empty)[2:]
     for con in spare:
         con.close()
-    return Group(text, kept, (Question(text, (gold,), shape),))
+    return Group(text, kept, (GoldQuestion(text, (gold,), shape),))
 
 
 def _table(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Table:

@@ -32,7 +32,7 @@ TWO = (Tenant("tight", 0.5, 2.5), Tenant("loose", 0.5, 8.0))
 RATES = (0.5, 1.0)
 
 
-class System(NamedTuple):
+class WorkflowSystem(NamedTuple):
     """A way to dispatch, an order of each queue, tokens of a step.
 
     Attributes:
@@ -62,31 +62,31 @@ PUBLISHED_BALANCED, LEAST_BALANCED = "WB+PQ balanced", "least+FCFS balanced"
 BALANCED_FCFS = "ours FCFS balanced"
 REPAIRED = "WB repaired+PQ"  # t_queue counts what runs, and prompts alone: what a step waits for
 SYSTEMS = {
-    VLLM: System(RoundRobin, _first_come),
-    LEAST: System(LeastRequests, _first_come),
-    "weighted RR": System(WeightedRoundRobin, _first_come),
-    "RR+PQ": System(RoundRobin, _most_urgent),
-    "WB+FCFS": System(WorkloadBalanced, _first_come),
-    PUBLISHED: System(WorkloadBalanced, _most_urgent),
-    REPAIRED: System(partial(WorkloadBalanced, queue=prompts_s), _most_urgent),
-    "WB tuned+PQ": System(TunedBalanced, _most_urgent),
-    "WB+PQ 512": System(WorkloadBalanced, _most_urgent, 512),
-    "ours FCFS": System(PredictedFinish, _first_come, 512, looks_up=True),
-    OURS: System(PredictedFinish, DueOrder, 512, looks_up=True),
-    "ours 256": System(PredictedFinish, DueOrder, 256, looks_up=True),
-    BALANCED: System(PredictedFinish, DueOrder, looks_up=True, steps=StepBudget()),
-    BALANCED_FCFS: System(PredictedFinish, _first_come, looks_up=True, steps=StepBudget()),
-    PUBLISHED_BALANCED: System(WorkloadBalanced, _most_urgent, steps=StepBudget()),
-    LEAST_BALANCED: System(LeastRequests, _first_come, steps=StepBudget()),
+    VLLM: WorkflowSystem(RoundRobin, _first_come),
+    LEAST: WorkflowSystem(LeastRequests, _first_come),
+    "weighted RR": WorkflowSystem(WeightedRoundRobin, _first_come),
+    "RR+PQ": WorkflowSystem(RoundRobin, _most_urgent),
+    "WB+FCFS": WorkflowSystem(WorkloadBalanced, _first_come),
+    PUBLISHED: WorkflowSystem(WorkloadBalanced, _most_urgent),
+    REPAIRED: WorkflowSystem(partial(WorkloadBalanced, queue=prompts_s), _most_urgent),
+    "WB tuned+PQ": WorkflowSystem(TunedBalanced, _most_urgent),
+    "WB+PQ 512": WorkflowSystem(WorkloadBalanced, _most_urgent, 512),
+    "ours FCFS": WorkflowSystem(PredictedFinish, _first_come, 512, looks_up=True),
+    OURS: WorkflowSystem(PredictedFinish, DueOrder, 512, looks_up=True),
+    "ours 256": WorkflowSystem(PredictedFinish, DueOrder, 256, looks_up=True),
+    BALANCED: WorkflowSystem(PredictedFinish, DueOrder, looks_up=True, steps=StepBudget()),
+    BALANCED_FCFS: WorkflowSystem(PredictedFinish, _first_come, looks_up=True, steps=StepBudget()),
+    PUBLISHED_BALANCED: WorkflowSystem(WorkloadBalanced, _most_urgent, steps=StepBudget()),
+    LEAST_BALANCED: WorkflowSystem(LeastRequests, _first_come, steps=StepBudget()),
 }
 
 
-def with_alpha(alpha: float) -> System:
+def with_alpha(alpha: float) -> WorkflowSystem:
     """As published, with another alpha."""
-    return System(partial(WorkloadBalanced, alpha), _most_urgent)
+    return WorkflowSystem(partial(WorkloadBalanced, alpha), _most_urgent)
 
 
-class Cell(NamedTuple):
+class WorkflowCell(NamedTuple):
     """A setup of engines, a trace, queries a second."""
 
     setup: str
@@ -94,10 +94,10 @@ class Cell(NamedTuple):
     rate: float
 
 
-CELLS = tuple(Cell(setup, name, rate) for setup in SETUPS for name in TRACES for rate in RATES)
+CELLS = tuple(WorkflowCell(setup, name, rate) for setup in SETUPS for name in TRACES for rate in RATES)
 
 
-class Job(NamedTuple):
+class WorkflowRun(NamedTuple):
     """One run.
 
     Attributes:
@@ -105,7 +105,7 @@ class Job(NamedTuple):
         num_queries: None: the trace once.
     """
 
-    cell: Cell
+    cell: WorkflowCell
     system: str
     seed: int
     prefix_caching: bool = False
@@ -116,7 +116,7 @@ class Job(NamedTuple):
     num_queries: int | None = None
 
 
-class Measured(NamedTuple):
+class WorkflowRunResult(NamedTuple):
     """What one run showed.
 
     Attributes:
@@ -149,7 +149,7 @@ def typical_s(setup: str, name: str, ratio: float) -> float:
     )
 
 
-def measure(job: Job) -> Measured:
+def measure(job: WorkflowRun) -> WorkflowRunResult:
     """Serve a cell's workload."""
     cell, system = job.cell, SYSTEMS[job.system] if job.alpha is None else with_alpha(job.alpha)
     slo_of = typical_s(cell.setup, cell.trace, job.ratio)
@@ -160,7 +160,7 @@ def measure(job: Job) -> Measured:
     return measured(simulate(flows, specs, system.dispatch(), system.order, looks_up))
 
 
-def measured(outcome: WorkflowsOutcome) -> Measured:
+def measured(outcome: WorkflowsOutcome) -> WorkflowRunResult:
     """What is kept of a run."""
     served, engines_ = outcome.served, outcome.engines
     tenants = sorted({s.spec.tenant for s in served})
@@ -170,7 +170,7 @@ def measured(outcome: WorkflowsOutcome) -> Measured:
     for name, total in engines_.items():
         for stage, number in total.stages.items():
             stages[name][STAGES[stage] - 1] += number
-    return Measured(
+    return WorkflowRunResult(
         sorted(s.latency_s for s in served),
         len(served) / max(s.done_s for s in served),
         {tenant: _attained([s for s in served if s.spec.tenant == tenant]) for tenant in tenants},
@@ -184,7 +184,7 @@ def _attained(served: list[ServedWorkflow]) -> float:
     return statistics.fmean(s.is_in_time for s in served)
 
 
-def run(jobs: Iterable[Job]) -> dict[Job, Measured]:
+def run(jobs: Iterable[WorkflowRun]) -> dict[WorkflowRun, WorkflowRunResult]:
     """All runs, each once."""
     wanted = list(dict.fromkeys(jobs))
     with get_context("spawn").Pool() as pool:

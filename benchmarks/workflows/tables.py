@@ -30,13 +30,13 @@ from benchmarks.workflows.runs import (
     PUBLISHED_BALANCED,
     SYSTEMS,
     VLLM,
-    Cell,
-    Job,
-    Measured,
+    WorkflowCell,
+    WorkflowRun,
+    WorkflowRunResult,
 )
 from benchmarks.workflows.tuning import tune
 
-Runs = dict[Job, Measured]
+Runs = dict[WorkflowRun, WorkflowRunResult]
 Rows = list[list[Any]]
 KEYS = {  # of systems in the last line
     VLLM: "rr_fcfs", PUBLISHED: "published", OURS: "ours", BALANCED: "balanced",
@@ -57,51 +57,58 @@ class Ratio(NamedTuple):
         return f"{self.mean:.2f} ({self.least:.2f}-{self.most:.2f})"
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """A table, and what of it goes into the last line."""
 
     rows: Rows
     headline: dict[str, Any]
 
 
-def value(run: Measured, what: str) -> float:
+def value(run: WorkflowRunResult, what: str) -> float:
     """D95, D99 (seconds), mean latency, or queries a second."""
     if what in ("D95", "D99"):
         return run.deadline_s(int(what[1:]) / 100)
     return statistics.fmean(run.latencies_s) if what == "mean" else run.per_s
 
 
-def over_seeds(runs: Runs, jobs: Sequence[Job], what: str) -> float:
+def over_seeds(runs: Runs, jobs: Sequence[WorkflowRun], what: str) -> float:
     """The mean of some runs."""
     return statistics.fmean(value(runs[job], what) for job in jobs)
 
 
-def ratio_of(runs: Runs, above: Sequence[Sequence[Job]], below: Sequence[Sequence[Job]], what: str) -> Ratio:
+def ratio_of(
+    runs: Runs, above: Sequence[Sequence[WorkflowRun]], below: Sequence[Sequence[WorkflowRun]], what: str
+) -> Ratio:
     """Cell by cell, runs of one system over those of another."""
     each = [over_seeds(runs, a, what) / over_seeds(runs, b, what) for a, b in zip(above, below, strict=True)]
     return Ratio(statistics.fmean(each), min(each), max(each))
 
 
 def mean_ratio(
-    runs: Runs, cells: Sequence[Cell], seeds: Sequence[int], above: str, below: str, what: str = "D95",
+    runs: Runs,
+    cells: Sequence[WorkflowCell],
+    seeds: Sequence[int],
+    above: str,
+    below: str,
+    what: str = "D95",
     cached: bool = False,
-) -> Ratio:  # fmt: skip
+) -> Ratio:
     """One system's figure over another's in the cells."""
 
-    def of(system: str) -> list[list[Job]]:
-        return [[Job(cell, system, seed, cached) for seed in seeds] for cell in cells]
+    def of(system: str) -> list[list[WorkflowRun]]:
+        return [[WorkflowRun(cell, system, seed, cached) for seed in seeds] for cell in cells]
 
     return ratio_of(runs, of(above), of(below), what)
 
 
-def deadlines(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
+def deadlines(runs: Runs, cells: Sequence[WorkflowCell], seeds: Sequence[int]) -> Rows:
     """Figure 2: the deadlines that are met, by cell and system."""
     rows = []
     for cached in (False, True):
         print(f"Figure 2: D95 / D99 in s, prefix caching {'on' if cached else 'off'}")
         cells_rows = []
         for cell in cells:
-            each = {name: [Job(cell, name, seed, cached) for seed in seeds] for name in SYSTEMS}
+            each = {name: [WorkflowRun(cell, name, seed, cached) for seed in seeds] for name in SYSTEMS}
             found = {n: [over_seeds(runs, jobs, what) for what in ("D95", "D99")] for n, jobs in each.items()}
             rows.append([*cell, cached, found])
             cells_rows.append([*cell, *(f"{d95:.0f}/{d99:.0f}" for d95, d99 in found.values())])
@@ -128,21 +135,25 @@ def deadlines(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
     return rows
 
 
-def _cached(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int], name: str, cached: bool) -> float:
-    return statistics.fmean(runs[Job(cell, name, seed, cached)].cached for cell in cells for seed in seeds)
+def _cached(
+    runs: Runs, cells: Sequence[WorkflowCell], seeds: Sequence[int], name: str, cached: bool
+) -> float:
+    return statistics.fmean(
+        runs[WorkflowRun(cell, name, seed, cached)].cached for cell in cells for seed in seeds
+    )
 
 
 def _pair(pair: tuple[float, float]) -> str:
     return f"{pair[0]:.2f} on average, up to {pair[1]:.2f}"
 
 
-def throughputs(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
+def throughputs(runs: Runs, cells: Sequence[WorkflowCell], seeds: Sequence[int]) -> Rows:
     """Figure 3: queries a second until the last is done, at 1.0 queries a second."""
     fast = [cell for cell in cells if cell.rate == 1.0]
     rows: Rows = []
     for name in SYSTEMS:
         found = mean_ratio(runs, fast, seeds, name, VLLM, "per_s")
-        each = [over_seeds(runs, [Job(cell, name, s) for s in seeds], "per_s") for cell in fast]
+        each = [over_seeds(runs, [WorkflowRun(cell, name, s) for s in seeds], "per_s") for cell in fast]
         rows.append([name, *each, str(found)])
     print("Figure 3: queries a second that are served, 1.0 a second come; last: times round robin's")
     print(table(["system", *(f"{c.setup} {c.trace}" for c in fast), "over RR+FCFS"], rows))
@@ -150,7 +161,7 @@ def throughputs(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows
     return rows
 
 
-def ablation(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
+def ablation(runs: Runs, cells: Sequence[WorkflowCell], seeds: Sequence[int]) -> Rows:
     """Figure 4: what the dispatcher brings, and what the queue."""
     pairs = [
         ("WB+PQ over RR+PQ", "RR+PQ", PUBLISHED, D95_OVER_RR_PQ, D99_OVER_RR_PQ),
@@ -167,7 +178,7 @@ def ablation(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
     return rows
 
 
-def budgets(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
+def budgets(runs: Runs, cells: Sequence[WorkflowCell], seeds: Sequence[int]) -> Rows:
     """What measured steps bring each system, and what ours brings over rivals that have them too."""
     pairs = [
         ("the budget: WB+PQ", PUBLISHED, PUBLISHED_BALANCED),
@@ -186,7 +197,7 @@ def budgets(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
     return rows
 
 
-def alphas(jobs: Sequence[Job], runs: Runs) -> Rows:
+def alphas(jobs: Sequence[WorkflowRun], runs: Runs) -> Rows:
     """Figure 5: the published dispatcher by alpha."""
     tried = sorted({job.alpha for job in jobs if job.alpha is not None})
     rows = []
@@ -199,14 +210,14 @@ def alphas(jobs: Sequence[Job], runs: Runs) -> Rows:
     return rows
 
 
-def placement(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
+def placement(runs: Runs, cells: Sequence[WorkflowCell], seeds: Sequence[int]) -> Rows:
     """Table 1: of what each engine did, the share of each stage; Hetero-2, trace 3."""
     rows = []
     for when, name in (("before", VLLM), ("after", PUBLISHED), ("after", OURS)):
         counts: dict[str, list[int]] = {}
         for cell in [c for c in cells if c[:2] == ("Hetero-2", "trace3")]:
             for seed in seeds:
-                for engine, stages in runs[Job(cell, name, seed)].stages.items():
+                for engine, stages in runs[WorkflowRun(cell, name, seed)].stages.items():
                     old = counts.get(engine, [0, 0, 0, 0])
                     counts[engine] = [a + b for a, b in zip(old, stages, strict=True)]
         for stage in range(4) if counts else ():
@@ -219,7 +230,7 @@ def placement(runs: Runs, cells: Sequence[Cell], seeds: Sequence[int]) -> Rows:
     return rows
 
 
-def sweep(label: str, jobs: Sequence[Job], runs: Runs, key: Callable[[Job], float]) -> Rows:
+def sweep(label: str, jobs: Sequence[WorkflowRun], runs: Runs, key: Callable[[WorkflowRun], float]) -> Rows:
     """WB+PQ and ours over round robin, by a number of the hardware that the paper does not give."""
     rows = []
     names = list(dict.fromkeys(job.system for job in jobs))
@@ -239,7 +250,7 @@ def sweep(label: str, jobs: Sequence[Job], runs: Runs, key: Callable[[Job], floa
     return rows
 
 
-def stable_loads(jobs: Sequence[Job], runs: Runs) -> Part:
+def stable_loads(jobs: Sequence[WorkflowRun], runs: Runs) -> TablePart:
     """Loads that the better systems can serve."""
     names = list(dict.fromkeys(job.system for job in jobs))
     rows: Rows = []
@@ -255,10 +266,10 @@ def stable_loads(jobs: Sequence[Job], runs: Runs) -> Part:
             headline[key] = round(min(headline.get(key, ratio), ratio), 2)
     print("Stable loads: D95 in s, trace 3 again and again; last: times lower than WB+PQ's")
     print(table(["setup", "per s", *names, OURS, BALANCED, PUBLISHED_BALANCED], rows) + "\n")
-    return Part(rows, headline)
+    return TablePart(rows, headline)
 
 
-def tenants(jobs: Sequence[Job], runs: Runs) -> Part:
+def tenants(jobs: Sequence[WorkflowRun], runs: Runs) -> TablePart:
     """Two tenants with unequal deadlines: the share of each that is in time."""
     names = list(dict.fromkeys(job.system for job in jobs))
     rows: Rows = []
@@ -273,10 +284,10 @@ def tenants(jobs: Sequence[Job], runs: Runs) -> Part:
                 headline[key] = round(min(headline.get(key, tight), tight), 1)
     print("Two tenants, deadlines 2.5 and 8 times what the mean query takes alone: % in time")
     print(table(["setup", "per s", "system", "tight", "loose"], rows) + "\n")
-    return Part(rows, headline)
+    return TablePart(rows, headline)
 
 
-def tuning_times(cells: Sequence[Cell]) -> Rows:
+def tuning_times(cells: Sequence[WorkflowCell]) -> Rows:
     """Table 3: seconds to tune alpha."""
     rows = []
     for cell in cells:

@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from benchmarks.workflows.hardware import BUDGET, RATIO, engines
-from benchmarks.workflows.runs import ONE, Cell, typical_s
+from benchmarks.workflows.runs import ONE, WorkflowCell, typical_s
 from benchmarks.workflows.traces import workload
 from relserve.policies.workflows.dispatch import EngineState, WorkloadBalanced
 from relserve.policies.workflows.replay import PastWorkflow, replay
@@ -24,7 +24,7 @@ class Tuned(NamedTuple):
     num_replays: int
 
 
-def tune(cell: Cell, seed: int) -> Tuned:
+def tune(cell: WorkflowCell, seed: int) -> Tuned:
     """Tune on the queries of the first window."""
     flows = workload(cell.trace, cell.rate, seed, typical_s(cell.setup, cell.trace, RATIO), ONE)
     past = [

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from benchmarks.admission import Found
+from benchmarks.admission import AdmissionResults
 from benchmarks.admission_runs import (
     ENGINE,
     LOADS,
@@ -15,8 +15,8 @@ from benchmarks.admission_runs import (
     STATIC,
     SYSTEMS,
     TASKS,
-    Cell,
-    Result,
+    AdmissionCell,
+    AdmissionResult,
     door_of,
     fitted,
     measure,
@@ -62,8 +62,8 @@ def test_the_papers_r2_appear() -> None:
 
 @pytest.mark.long
 def test_ours_is_above_static_limits_where_they_are_overrun() -> None:
-    ours = measure(Cell("W1", 10.0, "ours"), (1, 2))
-    assert ours.goodput > max(measure(Cell("W1", 10.0, s), (1, 2)).goodput for s in STATIC)
+    ours = measure(AdmissionCell("W1", 10.0, "ours"), (1, 2))
+    assert ours.goodput > max(measure(AdmissionCell("W1", 10.0, s), (1, 2)).goodput for s in STATIC)
 
 
 def test_every_system_has_a_door() -> None:
@@ -76,10 +76,10 @@ def test_every_system_has_a_door() -> None:
 
 def test_bests_are_taken_of_the_right_cells() -> None:
     results = {
-        Cell(mix, rate, system): Result(float(i), 1.0 + i * rate, 0.0, ())
+        AdmissionCell(mix, rate, system): AdmissionResult(float(i), 1.0 + i * rate, 0.0, ())
         for mix in MIXES for rate in LOADS for i, system in enumerate(SYSTEMS)
     }  # fmt: skip
-    found = Found(results, LOADS)
+    found = AdmissionResults(results, LOADS)
     assert found.single() == found.best("W1", 5) == STATIC[-1]
     assert set(found.below_best("static 10").values()) == {-9.0}
     assert found.mean("ours") == len(SYSTEMS) - 1

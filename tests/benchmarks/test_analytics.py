@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from benchmarks.analytics import in_turn, queries
-from benchmarks.analytics_sides import Side, sides
+from benchmarks.analytics_sides import AnalyticsSide, sides
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
 
@@ -32,14 +32,14 @@ def answer(prompt: str, _: Submission) -> str:
 
 
 @pytest.fixture
-def compared() -> Iterator[dict[str, Side]]:
+def compared() -> Iterator[dict[str, AnalyticsSide]]:
     found = sides(ScriptedEngine(answer), items)
     yield found
     for side in found.values():
         side.con.close()
 
 
-def prompts_of(compared: dict[str, Side], query: str) -> dict[str, int]:
+def prompts_of(compared: dict[str, AnalyticsSide], query: str) -> dict[str, int]:
     """The prompts that each side asks for a query, after a check that their rows are equal."""
     expected = compared["row by row"].rows(query)
     for name, side in list(compared.items())[1:]:
@@ -47,13 +47,13 @@ def prompts_of(compared: dict[str, Side], query: str) -> dict[str, int]:
     return {name: side.num_prompts for name, side in compared.items()}
 
 
-def test_only_ours_asks_the_better_filter_first(compared: dict[str, Side]) -> None:
+def test_only_ours_asks_the_better_filter_first(compared: dict[str, AnalyticsSide]) -> None:
     asked = prompts_of(compared, QUERY)
     assert asked["row by row"] == asked["batch"] == asked["filters as written"] == 2 * NUM_ROWS
     assert asked["ours"] < 1.5 * NUM_ROWS
 
 
-def test_only_folding_asks_equal_prompts_once(compared: dict[str, Side]) -> None:
+def test_only_folding_asks_equal_prompts_once(compared: dict[str, AnalyticsSide]) -> None:
     asked = prompts_of(compared, KINDS)
     assert asked["row by row"] == asked["batch"] == asked["without folding"] == NUM_ROWS
     assert asked["ours"] == asked["filters as written"] == asked["rows as they come"] == NUM_KINDS

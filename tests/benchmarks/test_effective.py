@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.effective.attainment import RequestRecord, Slo, attainment
+from benchmarks.effective.attainment import RequestLimits, RequestRecord, attainment
 from benchmarks.effective.lengths import (
     CONTEXT,
     LONG_PROMPT,
     SETS,
     SHAREGPT_OUTPUT,
     SHAREGPT_PROMPT,
-    Lengths,
+    RequestLengths,
     lengths_of,
 )
 from benchmarks.effective.rates import Curve
@@ -24,8 +24,8 @@ from benchmarks.effective.workload import gaps, workload
 from benchmarks.provenance import ROOT
 
 FOLDER = Path(os.environ.get("RELSERVE_DATA", ROOT.parent / "shared" / "data"))
-SLO = Slo(ttft_s=1.0, tbt_s=0.5)
-SOME = [Lengths(10, 5), Lengths(20, 7), Lengths(30, 9)]
+SLO = RequestLimits(ttft_s=1.0, tbt_s=0.5)
+SOME = [RequestLengths(10, 5), RequestLengths(20, 7), RequestLengths(30, 9)]
 
 
 @pytest.mark.parametrize("cv", [1.0, 5.0, 10.0])

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.effective.attainment import Slo
+from benchmarks.effective.attainment import RequestLimits
 from benchmarks.effective_models import MODELS, WAYS
 from benchmarks.effective_paper import OVER_VLLM, SETS, SLOS, TABLES_4_AND_5, VARIATIONS, slo_of
-from benchmarks.effective_runs import LEVELS, MAIN, SYSTEMS, Setting, Size, System, measure, search
+from benchmarks.effective_runs import (
+    LEVELS,
+    MAIN,
+    SYSTEMS,
+    EffectiveSetting,
+    EffectiveSize,
+    EffectiveSystem,
+    measure,
+    search,
+)
 from benchmarks.effective_simulated import Searched
 from relserve.policies.caching.variants import NAMES
 
@@ -53,7 +62,7 @@ def test_the_papers_tables_are_whole() -> None:
     assert {cv for _, _, cv in TABLES_4_AND_5} == set(VARIATIONS)
     assert all(cell.fcfs < cell.kv <= cell.hybrid for cell in TABLES_4_AND_5.values())
     assert set(OVER_VLLM) == set(LEVELS)
-    assert slo_of("OPT-13B", "chat") == Slo(1.0, 1.0)
+    assert slo_of("OPT-13B", "chat") == RequestLimits(1.0, 1.0)
     assert slo_of("OPT-66B", "meetings") == SLOS["OPT-66B", "summarisation"]
 
 
@@ -64,7 +73,7 @@ def test_every_system_names_a_policy_and_a_way() -> None:
 
 
 def test_half_the_memory_a_token_serves_a_higher_rate() -> None:
-    size = Size(num_requests=120, seeds=(1,))
+    size = EffectiveSize(num_requests=120, seeds=(1,))
     places = {("OPT-13B", "sharegpt", SYSTEMS[name][0]): name for name in ("vLLM", "absorbed FCFS")}
     found = {place: search(*place, size) for place in places}
     searched = Searched(found)
@@ -77,15 +86,15 @@ def test_half_the_memory_a_token_serves_a_higher_rate() -> None:
 
 def test_a_system_is_shown_with_its_best_setting() -> None:
     places = [("OPT-13B", "sharegpt", system) for system in SYSTEMS["Sarathi"]]
-    found = {place: search(*place, Size(40, (1,))) for place in places}
+    found = {place: search(*place, EffectiveSize(40, (1,))) for place in places}
     system, best = Searched(found).best("OPT-13B", "sharegpt", "Sarathi")
     assert best.rates["attained", 0.9] == max(each.rates["attained", 0.9] for each in found.values())
     assert found["OPT-13B", "sharegpt", system] is best
 
 
 def test_seeds_are_averaged_and_the_worst_wait_kept() -> None:
-    setting, system = Setting("OPT-13B", "sharegpt", 6.0, 1.0), System("fcfs", "kv")
-    one, two = (measure(setting, system, Size(60, (seed,))) for seed in (1, 2))
-    both = measure(setting, system, Size(60, (1, 2)))
+    setting, system = EffectiveSetting("OPT-13B", "sharegpt", 6.0, 1.0), EffectiveSystem("fcfs", "kv")
+    one, two = (measure(setting, system, EffectiveSize(60, (seed,))) for seed in (1, 2))
+    both = measure(setting, system, EffectiveSize(60, (1, 2)))
     assert both.attained == pytest.approx((one.attained + two.attained) / 2)
     assert both.worst_ttft_s == max(one.worst_ttft_s, two.worst_ttft_s)

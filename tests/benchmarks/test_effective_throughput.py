@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from benchmarks.effective.attainment import Attainment, Slo
-from benchmarks.effective.lengths import Lengths
+from benchmarks.effective.attainment import Attainment, RequestLimits
+from benchmarks.effective.lengths import RequestLengths
 from benchmarks.effective_throughput import (
     BUDGETS,
     LEAST,
     MULTIPLES,
-    Arrivals,
     Comparison,
-    Measured,
-    Regime,
+    RateAttainment,
+    RequestTraces,
+    ThroughputRegime,
     budget_of,
     compare,
     headline,
@@ -36,7 +36,7 @@ class Played(Comparison):
     """Attainment falls from 90 % at a way's rate on; stock finishes no more than 1.2 a second."""
 
     def __init__(self) -> None:
-        super().__init__([], Arrivals([Lengths(1, 1)], 1), Slo(1.0, 1.0), 1)
+        super().__init__([], RequestTraces([RequestLengths(1, 1)], 1), RequestLimits(1.0, 1.0), 1)
         self.asked: list[tuple[tuple[str, ...], float]] = []
 
     def measure(self, ways: Sequence[str], rate: float) -> None:
@@ -45,7 +45,7 @@ class Played(Comparison):
             by_p99, strict = REACHES[way]
             finished = min(rate, 1.2) if way == STOCK else rate
             got = Attainment(attained(by_p99, rate), attained(strict, rate), 1.0, finished, 1.0, 1.0)
-            self.found.setdefault(way, {})[rate] = Measured(got, 5, 1, 0)
+            self.found.setdefault(way, {})[rate] = RateAttainment(got, 5, 1, 0)
 
 
 def played() -> Played:
@@ -83,7 +83,7 @@ def test_rows_are_by_rate() -> None:
 
 
 def test_the_pool_is_a_share_of_the_load_but_holds_a_request() -> None:
-    regime: Any = Regime(Slo(1.0, 1.0), 10.0, 200, {}, 64, 1.0)
+    regime: Any = ThroughputRegime(RequestLimits(1.0, 1.0), 10.0, 200, {}, 64, 1.0)
     assert regime.num_blocks == 80
     assert regime._replace(load_blocks=1).num_blocks == LEAST
 

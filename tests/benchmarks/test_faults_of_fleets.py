@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fleet_faults.__main__ import COLUMNS, headline_of, line_of, ratios
-from benchmarks.fleet_faults.asked import Asked, num_lost, prompts
+from benchmarks.fleet_faults.asked import RowsUnderWay, num_lost, prompts
 from benchmarks.fleet_faults.ideal import Undisturbed
 from benchmarks.fleet_faults.left import came_of, left
 from benchmarks.fleet_faults.members import waiting
@@ -18,7 +18,7 @@ from relserve.engines.scripted import ScriptedEngine
 
 
 def test_replies_are_counted_and_compared() -> None:
-    asked = Asked(ScriptedEngine(), prompts(40))
+    asked = RowsUnderWay(ScriptedEngine(), prompts(40))
     expected = dict(asked.result())
     assert sorted(expected) == list(range(40))
     assert asked.num_twice == 0

@@ -11,8 +11,15 @@ import pytest
 from benchmarks.fleet import plan, shards
 from benchmarks.fleet.choices import REPORT, choices_us, datagrams_us, requests_us
 from benchmarks.fleet.engines import FIGURES, roofline, throughput
-from benchmarks.fleet.systems import FLEETS, Cell, asked, run_one
-from benchmarks.fleet_simulated import DEFAULT, Found, figures_4_and_9, figures_7_and_8, name_of, unique
+from benchmarks.fleet.systems import FLEETS, FleetCell, asked, run_one
+from benchmarks.fleet_simulated import (
+    DEFAULT,
+    FleetResults,
+    figures_4_and_9,
+    figures_7_and_8,
+    name_of,
+    unique,
+)
 from benchmarks.provenance import ROOT
 from benchmarks.slo.systems import H100
 from benchmarks.slo.workloads import SCENARIOS
@@ -27,8 +34,8 @@ def test_kinds_are_as_unequal_as_their_figures() -> None:
 
 
 def test_limits_are_twice_as_long_where_an_engine_could_not_keep_them() -> None:
-    equal = asked(Cell("equal", "Coding", 100.0, "lens", "prism", 1, 1.0))
-    unequal = asked(Cell("unequal", "Coding", 100.0, "lens", "prism", 1, 1.0))
+    equal = asked(FleetCell("equal", "Coding", 100.0, "lens", "prism", 1, 1.0))
+    unequal = asked(FleetCell("unequal", "Coding", 100.0, "lens", "prism", 1, 1.0))
     assert [2 * r.tpot_slo_s for r in equal] == [r.tpot_slo_s for r in unequal]
     assert [r.num_prompt for r in equal] == [r.num_prompt for r in unequal]
 
@@ -36,7 +43,7 @@ def test_limits_are_twice_as_long_where_an_engine_could_not_keep_them() -> None:
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("fault", ["", "dies", "slows"])
 def test_a_run_judges_every_request(fault: str) -> None:
-    result = run_one(Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0, fault=fault))
+    result = run_one(FleetCell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0, fault=fault))
     assert 0.0 <= result.attained <= min(result.ttft, result.tpot)
     assert sum(result.shares) == pytest.approx(100.0)
 
@@ -48,11 +55,11 @@ def test_every_router_of_the_plan_exists_and_fleets_are_as_large_as_they_are_cal
 
 
 def test_gains_are_taken_of_the_right_cells() -> None:
-    result = run_one(Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0))
+    result = run_one(FleetCell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0))
     equal = list(plan.equal([1, 2], ["Coding"], 1.0))
     attained = dict(zip(plan.SYSTEMS, (20.0, 30.0, 50.0, 60.0, 49.5, 64.0), strict=True))
     results = {c: result._replace(attained=attained[c.budget, c.router]) for c in equal}
-    _, head = figures_7_and_8(Found(results, [1, 2]), unique(equal))
+    _, head = figures_7_and_8(FleetResults(results, [1, 2]), unique(equal))
     assert head["attainment_gain"] == pytest.approx(200.0)
     assert (head["lens_alone"], head["prism_alone"]) == (2.5, 1.5)
     assert head["ours_worst_over_round_robin"] == -0.5
@@ -60,7 +67,7 @@ def test_gains_are_taken_of_the_right_cells() -> None:
     unequal = list(plan.unequal([1], ["ShareGPT"]))
     attained = {"prism": 90.0, DEFAULT: 95.0}
     results = {c: result._replace(attained=attained.get(name_of(c), 80.0)) for c in unequal}
-    _, head = figures_4_and_9(Found(results, [1]), unique(unequal))
+    _, head = figures_4_and_9(FleetResults(results, [1]), unique(unequal))
     assert (head["worst_over_published"], head["default_worst_over_published"]) == (-10.0, 5.0)
     assert head["unequal_gain"] == 10.0
 
@@ -73,7 +80,7 @@ def test_choices_are_measured_for_every_router() -> None:
 
 @pytest.mark.long
 def test_a_run_of_several_owners_says_what_requests_wait_for_them() -> None:
-    cell = Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0)
+    cell = FleetCell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0)
     assert run_one(cell).wait_p90_s == 0.0
     slow = run_one(cell._replace(owner_times=300.0))  # 45 ms a request
     assert slow.wait_p90_s > 0.3
@@ -89,11 +96,11 @@ def test_as_much_to_do_as_that_of_more_engines_has_an_owner_that_is_slower() -> 
 
 
 def test_what_owners_have_to_do_on_paper() -> None:
-    one, four = shards.on_paper([shards.Costs(3000, 100.0, 10.0)], (1, 4))
+    one, four = shards.on_paper([shards.OwnerCosts(3000, 100.0, 10.0)], (1, 4))
     assert (one.requests, one.reports, one.total) == pytest.approx((80.0, 150.0, 230.0))
     assert (one.rarer, one.rarer_total) == (one.reports, one.total)
     assert four[2:] == pytest.approx((20.0, 150.0, 170.0, 37.5, 57.5))
-    assert shards.most_engines(shards.Costs(3000, 100.0, 10.0)) == pytest.approx(3000 / 2.3)
+    assert shards.most_engines(shards.OwnerCosts(3000, 100.0, 10.0)) == pytest.approx(3000 / 2.3)
 
 
 def test_an_owners_work_is_measured() -> None:

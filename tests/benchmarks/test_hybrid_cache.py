@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.hybrid_cache import HYBRID, KV, ROOMY, STOCK, Served, ratios, rows
+from benchmarks.hybrid_cache import HYBRID, KV, ROOMY, STOCK, HybridTrace, ratios, rows
 
 SEEDS = [
-    {STOCK: Served([4.0, 4.0], 5, 40, 1, 0), KV: Served([2.0, 4.0], 6, 40, 0, 0),
-     HYBRID: Served([1.0, 2.0], 9, 40, 2, 0), ROOMY: Served([1.0, 1.0], 20, 90, 0, 0)},
-    {STOCK: Served([8.0, 8.0], 5, 40, 2, 0), KV: Served([4.0, 4.0], 5, 40, 0, 0),
-     HYBRID: Served([4.0, 4.0], 8, 40, 0, 0), ROOMY: Served([2.0, 2.0], 20, 90, 0, 0)},
+    {STOCK: HybridTrace([4.0, 4.0], 5, 40, 1, 0), KV: HybridTrace([2.0, 4.0], 6, 40, 0, 0),
+     HYBRID: HybridTrace([1.0, 2.0], 9, 40, 2, 0), ROOMY: HybridTrace([1.0, 1.0], 20, 90, 0, 0)},
+    {STOCK: HybridTrace([8.0, 8.0], 5, 40, 2, 0), KV: HybridTrace([4.0, 4.0], 5, 40, 0, 0),
+     HYBRID: HybridTrace([4.0, 4.0], 8, 40, 0, 0), ROOMY: HybridTrace([2.0, 2.0], 20, 90, 0, 0)},
 ]  # fmt: skip
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.effective.attainment import RequestRecord
-from benchmarks.effective.lengths import Lengths
-from benchmarks.effective.workload import Arrival
+from benchmarks.effective.lengths import RequestLengths
+from benchmarks.effective.workload import TimedRequest
 from benchmarks.hybrid.requests import CAP, latency_ms, records, requests, scaled, stretched
 
-ARRIVALS = [Arrival(0.0, 5, 3), Arrival(2.0, 7, 2)]
+ARRIVALS = [TimedRequest(0.0, 5, 3), TimedRequest(2.0, 7, 2)]
 
 
 def test_requests_are_of_their_lengths_and_name_no_relquery() -> None:
@@ -22,12 +22,12 @@ def test_requests_are_of_their_lengths_and_name_no_relquery() -> None:
 
 def test_an_output_over_the_cap_is_an_error() -> None:
     with pytest.raises(ValueError, match=f"{CAP + 1} tokens"):
-        requests([Arrival(0.0, 5, CAP + 1)], 1)
+        requests([TimedRequest(0.0, 5, CAP + 1)], 1)
 
 
 def test_lengths_are_never_nothing() -> None:
-    assert scaled([Lengths(100, 1)], 0.5) == [Lengths(50, 1)]
-    assert scaled([Lengths(100, 1)], 0.1) == [Lengths(10, 1)]
+    assert scaled([RequestLengths(100, 1)], 0.5) == [RequestLengths(50, 1)]
+    assert scaled([RequestLengths(100, 1)], 0.1) == [RequestLengths(10, 1)]
 
 
 def test_records_have_the_times_of_the_wanted_speed() -> None:

@@ -8,30 +8,40 @@ import numpy as np
 import pytest
 
 from benchmarks.clocks import ChargedClock, LinearCosts
-from benchmarks.deadlines.workflows import StepSpec
-from benchmarks.effective.attainment import RequestRecord, Slo
-from benchmarks.lens import Ran, Regime, attained, headline, hindsight_r2, holds, learnt_r2, meets, rows_of
-from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Load, came, kept, trace
+from benchmarks.deadlines.workflows import DeadlineStepSpec
+from benchmarks.effective.attainment import RequestLimits, RequestRecord
+from benchmarks.lens import (
+    LensRegime,
+    LensRun,
+    attained,
+    headline,
+    hindsight_r2,
+    holds,
+    learnt_r2,
+    meets,
+    rows_of,
+)
+from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, BesideLoad, Kept, came, kept, trace
 from benchmarks.slo.step_times import fitted
 from relserve.policies.budget.model import OURS
 from relserve.policies.budget.state import Work
 from relserve.policies.cost import CostModel
 from tests.policies.budget.seen import works
 
-REGIME = Regime(0.02, 0.1)
-LOAD = Load(2.0, 3.0, 60.0, 5)
+REGIME = LensRegime(0.02, 0.1)
+LOAD = BesideLoad(2.0, 3.0, 60.0, 5)
 
 
 def test_a_row_follows_another_in_each_place_and_prompts_come_by_themselves() -> None:
     found = trace(LOAD, 1)
-    rows = [each for each in found if isinstance(each, StepSpec)]
+    rows = [each for each in found if isinstance(each, DeadlineStepSpec)]
     assert len(rows) == ROWS * LOAD.rows_each
     assert sum(not row.before for row in rows) == ROWS
     assert {row.before for row in rows if row.before} <= {row.rel_id for row in rows}
     assert len({row.before for row in rows if row.before}) == len(rows) - ROWS
     assert all(len(row.rows[0].prompt) == ROW_PROMPT for row in rows)
     assert all(ROW_OUTPUT[0] <= row.rows[0].output_tokens < ROW_OUTPUT[1] for row in rows if row.before)
-    prompts = [each for each in found if not isinstance(each, StepSpec)]
+    prompts = [each for each in found if not isinstance(each, DeadlineStepSpec)]
     assert len(prompts) == pytest.approx(2.0 * LOAD.end_s, rel=0.25)
     assert all(len(each.rows[0].prompt) == PROMPT and each.arrival_s < LOAD.end_s for each in prompts)
 
@@ -57,13 +67,13 @@ def test_a_request_counts_within_both_limits_and_only_after_the_beginning() -> N
     late = RequestRecord(5.0, [6.5, 6.55, 6.6])
     slow = RequestRecord(5.0, [5.4, 5.7, 6.0])
     early = RequestRecord(1.0, [9.0, 10.0, 11.0])
-    found = kept([good, late, slow, early], Slo(1.0, 0.1), 3.0)
+    found = kept([good, late, slow, early], RequestLimits(1.0, 0.1), 3.0)
     assert (found.attained, found.ttft, found.tpot) == pytest.approx((1 / 3, 2 / 3, 2 / 3))
     assert found.num_requests == 3
     with pytest.raises(ValueError, match="did not"):
-        kept([good, RequestRecord(5.0, [5.1], is_finished=False)], Slo(1.0, 0.1), 3.0)
+        kept([good, RequestRecord(5.0, [5.1], is_finished=False)], RequestLimits(1.0, 0.1), 3.0)
     with pytest.raises(ValueError, match="there is none"):
-        kept([early], Slo(1.0, 0.1), 3.0)
+        kept([early], RequestLimits(1.0, 0.1), 3.0)
 
 
 def test_a_load_is_a_share_of_what_can_be_computed_beside_the_rows() -> None:
@@ -124,9 +134,9 @@ def test_a_charged_step_moves_the_clock_by_what_it_counts_as() -> None:
     assert [step.work.num_decodes for step in clock.samples] == [8, 8]
 
 
-def ran(share: float, tpot: float = 1.0, r2: float | None = None) -> Ran:
+def ran(share: float, tpot: float = 1.0, r2: float | None = None) -> LensRun:
     its = Kept(share, 1.0, tpot, 0.03, 0.5, 100)
-    return Ran(its, (0.1, 0.4), r2, r2, (r2 or 0.9) + 0.01, 300.0, 150.0, 0.1)
+    return LensRun(its, (0.1, 0.4), r2, r2, (r2 or 0.9) + 0.01, 300.0, 150.0, 0.1)
 
 
 def test_the_headline_is_of_the_load_where_ours_is_worst() -> None:

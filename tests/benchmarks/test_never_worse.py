@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import loose_caps
-from benchmarks.at_loads import Served
-from benchmarks.never_worse import Cell, Figures, Pair, figures_of, ratios_of, worst_cells
+from benchmarks.at_loads import ServedTrace
+from benchmarks.never_worse import Figures, NeverWorseCell, TracePair, figures_of, ratios_of, worst_cells
 
 
-def pair(ours_s: list[float], stock_s: list[float]) -> Pair:
+def pair(ours_s: list[float], stock_s: list[float]) -> TracePair:
     names = [f"q{i}" for i in range(len(ours_s))]
-    return Pair(
-        Served(dict(zip(names, ours_s, strict=True)), 1),
-        Served(dict(zip(reversed(names), reversed(stock_s), strict=True)), 3),
+    return TracePair(
+        ServedTrace(dict(zip(names, ours_s, strict=True)), 1),
+        ServedTrace(dict(zip(reversed(names), reversed(stock_s), strict=True)), 3),
     )
 
 
@@ -30,7 +30,7 @@ def test_a_cell_weighs_its_traces_by_their_latencies() -> None:
 
 
 def test_the_99th_percentile_has_an_aim_up_to_load_one_only() -> None:
-    low, high = Cell("m", "roomy", 1.0, "own"), Cell("m", "roomy", 1.4, "own")
+    low, high = NeverWorseCell("m", "roomy", 1.0, "own"), NeverWorseCell("m", "roomy", 1.4, "own")
     worst = worst_cells({low: Figures(0.5, 2.0, 1.1, 0.01, 0, 0), high: Figures(0.4, 3.0, 2.0, 0, 0, 0)})
     assert worst == {
         "worst_mean_over_stock": (0.5, low),

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.odd_servers.__main__ import KINDS, Case, see
-from benchmarks.odd_servers.kinds import Outcome, always
+from benchmarks.odd_servers.__main__ import KINDS, OddServerCase, see
+from benchmarks.odd_servers.kinds import OddRowOutcome, always
 from benchmarks.odd_servers.server import RIGHT, completion, http
 
 
@@ -22,12 +22,16 @@ def test_there_are_sixty_kinds_and_eight_functions() -> None:
 
 
 def test_a_wrong_answer_is_seen_and_that_it_is_kept(tmp_path) -> None:
-    seen = see(Case(always("content", "another", completion("other"), Outcome.NULL), "llm"), tmp_path)
+    seen = see(
+        OddServerCase(always("content", "another", completion("other"), OddRowOutcome.NULL), "llm"), tmp_path
+    )
     assert (seen.wrong, seen.kept_wrong, seen.crashed) == (["odd: 'other'"], ["odd"], "")
 
 
 def test_null_in_place_of_an_answer_and_a_request_too_many_are_seen(tmp_path) -> None:
-    seen = see(Case(always("bodies", "null", http(200, None), Outcome.RIGHT), "llm_int"), tmp_path)
+    seen = see(
+        OddServerCase(always("bodies", "null", http(200, None), OddRowOutcome.RIGHT), "llm_int"), tmp_path
+    )
     assert (seen.wrong, seen.kept_wrong, seen.crashed) == (["odd: None"], [], "")
     assert seen.num_requests == seen.least + 2
 
@@ -36,5 +40,5 @@ def test_null_in_place_of_an_answer_and_a_request_too_many_are_seen(tmp_path) ->
 def test_a_statement_that_ends_where_it_should_not_is_a_crash(tmp_path, status) -> None:
     refusal = http(status, {"error": {"message": "no"}})
 
-    seen = see(Case(always("status", "no", refusal, Outcome.NULL), "llm"), tmp_path)
+    seen = see(OddServerCase(always("status", "no", refusal, OddRowOutcome.NULL), "llm"), tmp_path)
     assert ("EngineDeadError" if status == 402 else "EngineStartError") in seen.crashed

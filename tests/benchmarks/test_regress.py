@@ -13,9 +13,9 @@ import pytest
 
 from benchmarks.claims import Benchmark, Exact, Higher, Lower, Rule, Untold
 from benchmarks.provenance import machine
-from benchmarks.regress.__main__ import Outcome, better_of, for_machine, headline_of, renewed, untold
-from benchmarks.regress.children import Ended, end, lacking, run_quick, start
-from benchmarks.regress.judge import BETTER, GONE, NEW, OK, WORSE, WRONG, Verdict, judged
+from benchmarks.regress.__main__ import RegressOutcome, better_of, for_machine, headline_of, renewed, untold
+from benchmarks.regress.children import EndedRun, end, lacking, run_quick, start
+from benchmarks.regress.judge import BETTER, GONE, NEW, OK, WORSE, WRONG, FigureVerdict, judged
 from tests.waiting import wait_until
 
 
@@ -79,11 +79,11 @@ def test_a_figure_that_is_gone_and_one_that_is_new_are_told() -> None:
     }  # fmt: skip
 
 
-def outcome(*words: str) -> Outcome:
+def outcome(*words: str) -> RegressOutcome:
     """Of a run with a figure for each word."""
     used = {WORSE: 2.0, WRONG: math.inf}
-    verdicts = [Verdict(f"f{i}", each, 1, 1, used.get(each, 0.1), None) for i, each in enumerate(words)]
-    return Outcome("speed", Ended({"f": 1}, "", 1.0, 0.1), verdicts)
+    verdicts = [FigureVerdict(f"f{i}", each, 1, 1, used.get(each, 0.1), None) for i, each in enumerate(words)]
+    return RegressOutcome("speed", EndedRun({"f": 1}, "", 1.0, 0.1), verdicts)
 
 
 def test_only_what_may_be_the_moments_is_run_again_and_the_better_counts() -> None:
@@ -94,13 +94,13 @@ def test_only_what_may_be_the_moments_is_run_again_and_the_better_counts() -> No
     assert better_of(outcome(OK, WORSE), outcome(WORSE, OK)).word == OK
     assert better_of(outcome(OK, WORSE), outcome(OK, WORSE)).word == WORSE
     assert better_of(outcome(OK, WORSE), outcome(WRONG, OK)).word == WRONG
-    failed = Outcome("speed", Ended(None, "ended with status 1", 1.0, 0.1), ())
+    failed = RegressOutcome("speed", EndedRun(None, "ended with status 1", 1.0, 0.1), ())
     assert better_of(outcome(OK, WORSE), failed).word == "failed"
 
 
 def test_the_headline_names_what_is_not_well() -> None:
-    failed = Outcome("broken", Ended(None, "ended with status 1", 1.0, 0.1), ())
-    skipped = Outcome("absent", Ended(None, "skipped: needs psql", 0.0, 0.0), ())
+    failed = RegressOutcome("broken", EndedRun(None, "ended with status 1", 1.0, 0.1), ())
+    skipped = RegressOutcome("absent", EndedRun(None, "skipped: needs psql", 0.0, 0.0), ())
     assert headline_of([outcome(OK, WORSE, NEW), failed, skipped]) == {
         "benchmarks": 3, "held": 2, "new": 1, "worse": ["speed f1"], "failed": ["broken"],
         "skipped": ["absent"],
@@ -108,7 +108,7 @@ def test_the_headline_names_what_is_not_well() -> None:
 
 
 def test_only_what_came_to_its_end_is_renewed() -> None:
-    failed = Outcome("broken", Ended(None, "ended with status 1", 1.0, 0.1), ())
+    failed = RegressOutcome("broken", EndedRun(None, "ended with status 1", 1.0, 0.1), ())
     before = [{"name": name, "machine": kind, "headline": {"s": 1}} for name, kind in
               (("broken", machine()), ("speed", "another"), ("speed", machine()))]  # fmt: skip
     kept = {(each["name"], each["machine"]): each for each in renewed(before, [outcome(OK), failed])}
@@ -120,7 +120,7 @@ def test_only_what_came_to_its_end_is_renewed() -> None:
     assert set(kept["speed", machine()]) == of
 
 
-def child(code: str, limit_s: float = 300.0) -> Ended:
+def child(code: str, limit_s: float = 300.0) -> EndedRun:
     """What came of a program."""
     return run_quick([sys.executable, "-c", code], limit_s)
 

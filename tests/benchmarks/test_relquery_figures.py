@@ -14,7 +14,7 @@ from benchmarks.relquery_engines import (
     PAPER,
     STATIC,
     STOCK,
-    Engine,
+    EngineSetup,
     as_told,
     at_once,
     at_speed,
@@ -109,5 +109,8 @@ def test_what_lies_between_ours_and_the_fluid_bound_is_bases_and_order() -> None
 
 
 def test_the_results_of_other_engines_have_other_names() -> None:
-    names = [engine.suffix for engine in (EMBEDDED, Engine(60), Engine(60, True), Engine(None, True))]
+    names = [
+        engine.suffix
+        for engine in (EMBEDDED, EngineSetup(60), EngineSetup(60, True), EngineSetup(None, True))
+    ]
     assert names == ["", "_60m", "_60m_async", "_async"]

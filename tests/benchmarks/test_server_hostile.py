@@ -11,15 +11,15 @@ import pytest
 from benchmarks.hostile import garbage, generated, statements
 from benchmarks.hostile.attempts import Attempts
 from benchmarks.hostile.eye import Eye
-from benchmarks.hostile.house import MARKER, House, watched
-from benchmarks.hostile.outcome import Outcome
+from benchmarks.hostile.house import MARKER, AttackedServer, watched
+from benchmarks.hostile.outcome import HostileOutcome
 from benchmarks.hostile.wire import RawClient
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def house(tmp_path: Path) -> Iterator[AttackedServer]:
     """A running server."""
-    house = House(tmp_path)
+    house = AttackedServer(tmp_path)
     house.start()
     yield house
     if house.is_up:
@@ -27,8 +27,8 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.mark.engine_of_its_own
-def test_a_statement_that_runs_is_seen(house: House) -> None:
-    outcome = Outcome("")
+def test_a_statement_that_runs_is_seen(house: AttackedServer) -> None:
+    outcome = HostileOutcome("")
     statements.expect_refusal(house, "SELECT 1 && SELECT 2", psycopg.ClientCursor, outcome)
     assert (outcome.leaked, outcome.crashed, outcome.hung) == (1, 0, 0)
     statements.expect_refusal(house, "SELECT 1 && FROM read_text('/etc/passwd')", psycopg.Cursor, outcome)
@@ -36,13 +36,13 @@ def test_a_statement_that_runs_is_seen(house: House) -> None:
 
 
 @pytest.mark.engine_of_its_own
-def test_a_secret_in_an_answer_is_seen(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_an_answer_is_seen(house: AttackedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "SHOWS_NOTHING", [f"SELECT '{MARKER}'", "SELECT 1"])
     assert statements.looks_around(house).leaked == 1
 
 
 @pytest.mark.engine_of_its_own
-def test_a_server_that_dies_is_seen(house: House) -> None:
+def test_a_server_that_dies_is_seen(house: AttackedServer) -> None:
     with watched(house) as bystander:
         assert garbage.before_login(house, 40, 1).hung == 0
         assert garbage.after_login(house, 40, 1).crashed == 0
@@ -53,7 +53,7 @@ def test_a_server_that_dies_is_seen(house: House) -> None:
 
 
 @pytest.mark.engine_of_its_own
-def test_what_was_committed_before_a_kill_is_there(house: House) -> None:
+def test_what_was_committed_before_a_kill_is_there(house: AttackedServer) -> None:
     with house.connect("root") as con:
         con.execute("CREATE TABLE kept AS SELECT 1 AS a")
     house.kill()
@@ -64,9 +64,11 @@ def test_what_was_committed_before_a_kill_is_there(house: House) -> None:
 
 
 @pytest.mark.engine_of_its_own
-def test_what_a_generated_text_got_done_is_seen(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_generated_text_got_done_is_seen(
+    house: AttackedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An admin may do it all: as one the texts get everything done that they are made for."""
-    eye, outcome = Eye(house), Outcome("")
+    eye, outcome = Eye(house), HostileOutcome("")
     texts = [
         "CREATE TABLE x (a VARCHAR DEFAULT llm('Say {}', 'x'))",
         'CREATE MACRO "SUM"(a, b) AS 42',
@@ -86,7 +88,7 @@ def test_what_a_generated_text_got_done_is_seen(house: House, monkeypatch: pytes
 
 
 @pytest.mark.engine_of_its_own
-def test_a_few_texts_of_each_generated_kind_get_nothing_done(house: House) -> None:
+def test_a_few_texts_of_each_generated_kind_get_nothing_done(house: AttackedServer) -> None:
     eye = Eye(house)
     kinds = (generated.made_up, generated.unicode, generated.growing, generated.names, generated.columns)
     for make in kinds:

@@ -9,19 +9,19 @@ import pytest
 
 from benchmarks.lock import locked
 from benchmarks.lock.texts import made
-from benchmarks.lock.watched import Watched
-from benchmarks.server_lock import Compared
+from benchmarks.lock.watched import WatchedFolder
+from benchmarks.server_lock import LockComparison
 
 
 @pytest.fixture
 def compared(tmp_path: Path):
     """The lock beside DuckDB."""
-    compared = Compared(tmp_path, seed=3, count=150, num_refused=2)
+    compared = LockComparison(tmp_path, seed=3, count=150, num_refused=2)
     yield compared
     compared.child.end()
 
 
-def test_the_lock_lets_nothing_through(compared: Compared) -> None:
+def test_the_lock_lets_nothing_through(compared: LockComparison) -> None:
     compared.compare()
     assert compared.told == []
     assert compared.total("made") == 150
@@ -31,7 +31,7 @@ def test_the_lock_lets_nothing_through(compared: Compared) -> None:
 
 @pytest.mark.long
 def test_a_lock_that_lets_anything_through_is_seen(
-    compared: Compared, monkeypatch: pytest.MonkeyPatch
+    compared: LockComparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locked, "check_allowed", lambda con, text, user: con.extract_statements(text)[:1])
     compared.compare()
@@ -51,7 +51,7 @@ def test_the_same_seed_makes_the_same_texts_of_all_kinds() -> None:
 
 
 def test_a_file_that_is_opened_is_seen(tmp_path: Path) -> None:
-    watched = Watched(tmp_path)
+    watched = WatchedFolder(tmp_path)
     assert watched.events() == set()
     (tmp_path / "secret.txt").read_text()
     (tmp_path / "new").write_text("")

@@ -12,9 +12,9 @@ import pytest
 
 from benchmarks.provenance import ROOT
 from benchmarks.slo.learning import accuracy
-from benchmarks.slo.systems import BASE, H100, STATIC, SYSTEMS, Cell, Result, engine_of, run_one
+from benchmarks.slo.systems import BASE, H100, STATIC, SYSTEMS, SloCell, SloResult, engine_of, run_one
 from benchmarks.slo.workloads import SCENARIOS, drawn, requests
-from benchmarks.slo_simulated import Found
+from benchmarks.slo_simulated import SloResults
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -47,7 +47,7 @@ def test_the_engine_is_an_h100_with_an_8b_model() -> None:
 @pytest.mark.cells(3)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_runs(system: str) -> None:
-    result = run_one(Cell("FlowGPT-Q", 3.0, system, 1, seconds=2.0))[1]
+    result = run_one(SloCell("FlowGPT-Q", 3.0, system, 1, seconds=2.0))[1]
     assert 0.0 <= result.attained <= min(result.ttft, result.tpot)
     assert math.isnan(result.r2) == (system not in ("lens", "ours", "ours-in-order"))
 
@@ -60,12 +60,12 @@ def test_models_learn_from_random_budgets() -> None:
 
 
 def test_bests_are_taken_of_the_right_cells() -> None:
-    nothing = Result(*[0.0] * len(Result._fields))
+    nothing = SloResult(*[0.0] * len(SloResult._fields))
     results = {
-        Cell("Coding", rate, system, 1): nothing._replace(attained=10.0 * i + rate)
+        SloCell("Coding", rate, system, 1): nothing._replace(attained=10.0 * i + rate)
         for i, system in enumerate((BASE, *STATIC, "lens")) for rate in (1.0, 2.0)
     }  # fmt: skip
-    found = Found(results, [1], ["Coding"])
+    found = SloResults(results, [1], ["Coding"])
     assert found.best("Coding") == found.best("Coding", 2.0) == found.single() == STATIC[-1]
     assert found.over_rates("Coding", BASE) == 1.5
     assert found.alone("Coding") == pytest.approx((61 + 62) / (1 + 2))

@@ -11,17 +11,17 @@ import pytest
 
 from benchmarks.attacks.changes import WRITES
 from benchmarks.attacks.hogs import HOGS
-from benchmarks.attacks.house import MARKER, House
+from benchmarks.attacks.house import MARKER, AttackedDatabase
 from benchmarks.attacks.injected import Injection
-from benchmarks.attacks.judge import GRACE_S, Judge
+from benchmarks.attacks.judge import GRACE_S, AttackJudge
 from benchmarks.attacks.outside import READS
 from relserve.errors import UnsafeSqlError
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def house(tmp_path: Path) -> Iterator[AttackedDatabase]:
     """What is attacked."""
-    with House(tmp_path) as house:
+    with AttackedDatabase(tmp_path) as house:
         yield house
 
 
@@ -29,8 +29,8 @@ def refused(text: str) -> object:
     raise UnsafeSqlError("this is a plain refusal of it")
 
 
-def test_a_refusal_is_no_escape(house: House) -> None:
-    outcome = Judge(house, 1.0).judge("", [("x", "x"), ("y", "y")], refused)
+def test_a_refusal_is_no_escape(house: AttackedDatabase) -> None:
+    outcome = AttackJudge(house, 1.0).judge("", [("x", "x"), ("y", "y")], refused)
     assert (outcome.cases, outcome.ended["refused"], outcome.escaped) == (2, 2, [])
 
 
@@ -54,32 +54,32 @@ def test_a_refusal_is_no_escape(house: House) -> None:
         ("SELECT nope", "ran into"),
     ],
 )
-def test_an_escape_is_seen(house: House, text: str, seen: str) -> None:
-    outcome = Judge(house, 60.0).judge("", [("x", text)], lambda sql: house.con.execute(sql).fetchall())
+def test_an_escape_is_seen(house: AttackedDatabase, text: str, seen: str) -> None:
+    outcome = AttackJudge(house, 60.0).judge("", [("x", text)], lambda sql: house.con.execute(sql).fetchall())
     assert any(seen in each for each in outcome.escaped), outcome.escaped
 
 
-def test_a_call_to_outside_is_seen(house: House) -> None:
+def test_a_call_to_outside_is_seen(house: AttackedDatabase) -> None:
     def call(port: str) -> object:
         socket.create_connection(("127.0.0.1", int(port))).close()
         return refused(port)
 
-    outcome = Judge(house, 60.0).judge("", [("x", "@PORT@")], call)
+    outcome = AttackJudge(house, 60.0).judge("", [("x", "@PORT@")], call)
     assert outcome.escaped == ["x: it called an address"]
 
 
-def test_a_statement_that_goes_on_is_seen(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_statement_that_goes_on_is_seen(house: AttackedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.attacks.judge.GRACE_S", GRACE_S / 100)
 
     def sleep(text: str) -> object:
         time.sleep(0.2)
         return refused(text)
 
-    outcome = Judge(house, 0.05).judge("", [("x", "x")], sleep)
+    outcome = AttackJudge(house, 0.05).judge("", [("x", "x")], sleep)
     assert "it took 0." in outcome.escaped[0]
 
 
-def test_an_order_that_the_model_obeys_reaches_the_guard(house: House) -> None:
+def test_an_order_that_the_model_obeys_reaches_the_guard(house: AttackedDatabase) -> None:
     for injection in list(Injection.all())[::16]:
         schema = injection.plant(house)
         with pytest.raises(Exception, match="DROP"):

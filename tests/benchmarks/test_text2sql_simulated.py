@@ -8,11 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.text2sql_simulated import QUICK, Size, headline_of, jobs_of
+from benchmarks.text2sql_simulated import QUICK, SimulationSize, headline_of, jobs_of
 from benchmarks.workflows.decisions import DISPATCHERS, ORDERS, dispatch_us, queue_us
 from benchmarks.workflows.hardware import RATIO, SETUPS, cost, engines
 from benchmarks.workflows.paper import BEST_ALPHA, TABLE_1, TABLE_3
-from benchmarks.workflows.runs import CELLS, ONE, OURS, PUBLISHED, SYSTEMS, VLLM, Job, measure, typical_s
+from benchmarks.workflows.runs import (
+    CELLS,
+    ONE,
+    OURS,
+    PUBLISHED,
+    SYSTEMS,
+    VLLM,
+    WorkflowRun,
+    measure,
+    typical_s,
+)
 from benchmarks.workflows.tables import mean_ratio
 from benchmarks.workflows.traces import BLOCK, STAGES, TRACES, Levels, trace, workload
 from benchmarks.workflows.tuning import tune
@@ -91,12 +101,12 @@ def test_a_query_alone_takes_about_a_minute() -> None:
 def test_one_cell_shows_what_the_benchmark_says() -> None:
     """Trace 3 on Hetero-1 at 1.0 a second, one seed: placement is the gain, ours is more."""
     cell = CELLS[5]
-    runs = {job: measure(job) for name in (VLLM, PUBLISHED, OURS) for job in [Job(cell, name, 1)]}
+    runs = {job: measure(job) for name in (VLLM, PUBLISHED, OURS) for job in [WorkflowRun(cell, name, 1)]}
     over_rr = mean_ratio(runs, [cell], [1], VLLM, PUBLISHED)
     assert 1.4 < over_rr.mean < 2.5
     assert mean_ratio(runs, [cell], [1], PUBLISHED, VLLM, "per_s").mean > 1.4
     assert mean_ratio(runs, [cell], [1], PUBLISHED, OURS).mean > 1.0
-    assert 600 < runs[Job(cell, VLLM, 1)].deadline_s(0.95) < 1000  # the paper: 790
+    assert 600 < runs[WorkflowRun(cell, VLLM, 1)].deadline_s(0.95) < 1000  # the paper: 790
     assert all(
         sum(map(sum, run.stages.values())) == sum(map(len, _steps(cell.trace))) for run in runs.values()
     )
@@ -108,7 +118,7 @@ def _steps(name: str) -> list[list[object]]:
 
 @with_traces
 def test_caches_make_everybody_faster() -> None:
-    cold, warm = (measure(Job(CELLS[0], OURS, 1, cached)) for cached in (False, True))
+    cold, warm = (measure(WorkflowRun(CELLS[0], OURS, 1, cached)) for cached in (False, True))
     assert cold.cached == 0
     assert warm.cached > 0.3
     assert statistics.fmean(warm.latencies_s) < statistics.fmean(cold.latencies_s)
@@ -123,18 +133,18 @@ def test_alpha_is_found_in_less_than_the_papers_two_minutes() -> None:
 
 
 def test_all_jobs_are_of_systems_that_there_are() -> None:
-    for size in (QUICK, Size()):
+    for size in (QUICK, SimulationSize()):
         jobs = jobs_of(size)
         assert {job.system for each in jobs.values() for job in each} == set(SYSTEMS)
         assert {job.prefix_caching for job in jobs["cells"]} == {False, True}
-        assert len({job.seed for job in jobs_of(Size())["cells"]}) >= 5
+        assert len({job.seed for job in jobs_of(SimulationSize())["cells"]}) >= 5
 
 
 @pytest.mark.long
 @with_traces
 def test_the_headline_has_the_keys_that_others_read() -> None:
     size = replace(SMALL, ratios=(RATIO,))
-    jobs = [Job(c, s, 1, p) for p in (False, True) for c in size.cells for s in SYSTEMS]
+    jobs = [WorkflowRun(c, s, 1, p) for p in (False, True) for c in size.cells for s in SYSTEMS]
     headline = headline_of({job: measure(job) for job in jobs}, size, {})
     for key in ("published_mean_95", "ours_mean_95", "ours_over_published", "ours_worst_over_published"):
         assert headline[key] > 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import made_up_llama
-from benchmarks.threads import Measured, best_of_vllm, crossover, sides
+from benchmarks.threads import ThreadRates, best_of_vllm, crossover, sides
 from relserve.engines.local.model_files import size_of_model
 
 
@@ -33,7 +33,7 @@ def test_a_made_up_model_is_a_folder_that_vllm_takes(tmp_path: Path, monkeypatch
 
 
 def test_ratios_are_those_within_a_turn() -> None:
-    found = Measured(250, {"relserve": [10.0, 40.0, 9.0], "vLLM, 2 threads": [10.0, 20.0, 10.0]})
+    found = ThreadRates(250, {"relserve": [10.0, 40.0, 9.0], "vLLM, 2 threads": [10.0, 20.0, 10.0]})
     assert found.ratio("relserve", "vLLM, 2 threads") == 1.0
 
 
@@ -44,13 +44,13 @@ def test_the_best_of_vllm_is_no_side_of_ours() -> None:
         "vLLM, 2 threads": [2.0],
         "vLLM, its default": [1.5],
     }
-    assert best_of_vllm(Measured(250, rates)) == "vLLM, 2 threads"
+    assert best_of_vllm(ThreadRates(250, rates)) == "vLLM, 2 threads"
 
 
 def test_the_crossover_is_the_smallest_model_that_gains() -> None:
     one, two = "vLLM, 1 thread", "vLLM, 2 threads"
     measured = [
-        Measured(size, {one: [10.0], two: [rate]}) for size, rate in ((5, 8.0), (60, 11.0), (25, 9.0))
+        ThreadRates(size, {one: [10.0], two: [rate]}) for size, rate in ((5, 8.0), (60, 11.0), (25, 9.0))
     ]
     assert crossover(measured, two) == 60
     assert crossover(measured[:1], two) is None

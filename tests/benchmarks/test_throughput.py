@@ -9,11 +9,11 @@ import pytest
 
 from benchmarks.common import ROOT
 from benchmarks.throughput import OURS, VLLM, checkout, lines_of, named, rate, ratios
-from benchmarks.throughput_child import Run, hash_of, timed
+from benchmarks.throughput_child import ThroughputRun, hash_of, timed
 
 
-def run(seconds: float) -> Run:
-    return Run(seconds, 0.1, 0.2, 900, 100, "hash")
+def run(seconds: float) -> ThroughputRun:
+    return ThroughputRun(seconds, 0.1, 0.2, 900, 100, "hash")
 
 
 def test_tokens_are_those_of_prompts_and_replies() -> None:
