@@ -72,7 +72,11 @@ RATES = {
 FIGURE_9 = ("vLLM", "Sarathi", "Apt", "Apt-S", "absorbed steady")
 PUBLISHED, STEADY, RIVAL = "Apt", "absorbed steady", "fp8 steady"
 QUICK = (*MAIN, "absorbed FCFS", RIVAL)  # as many as the headline compares
-ABLATION = {"fcfs": System("fcfs", "kv"), "kv": System("apt-kv", "kv"), "hybrid": System("apt", "reproject")}
+ABLATION = {
+    "fcfs": EffectiveSystem("fcfs", "kv"),
+    "kv": EffectiveSystem("apt-kv", "kv"),
+    "hybrid": EffectiveSystem("apt", "reproject"),
+}
 
 
 class Searched:

@@ -25,7 +25,7 @@ from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import Panel, curves
 from benchmarks.slo.learning import accuracy, cold_start, followed_s
-from benchmarks.slo.systems import BASE, STATIC, SYSTEMS, Cell, Result, run_cells
+from benchmarks.slo.systems import BASE, STATIC, SYSTEMS, SloCell, SloResult, run_cells
 from benchmarks.slo.workloads import SCENARIOS, SECONDS
 
 ROOMS = ("relserve/policies/budget", "lab/simulator/budget")

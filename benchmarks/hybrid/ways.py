@@ -35,14 +35,14 @@ class HybridWay(NamedTuple):
 
 STOCK, OURS, PUBLISHED = "stock FCFS", "absorbed + ours", "Apt-Serve, reproject"
 WAYS = {
-    STOCK: Way(),
-    "stock FCFS, fp8 KV": Way(kv_dtype="fp8"),
-    "ours, fp8 KV": Way({"cache": "kv", "caching": "ours-kv"}, "fp8"),
-    "ours, KV": Way({"cache": "kv", "caching": "ours-kv"}),
-    "Apt-Serve, KV": Way({"cache": "kv", "caching": "apt-kv"}),
-    PUBLISHED: Way({"cache": "hybrid", "caching": "apt", "absorbs": False}),
-    "absorbed + FCFS": Way({"cache": "hidden", "variant": "stock"}),
-    OURS: Way({"cache": "hybrid", "caching": "ours"}),
+    STOCK: HybridWay(),
+    "stock FCFS, fp8 KV": HybridWay(kv_dtype="fp8"),
+    "ours, fp8 KV": HybridWay({"cache": "kv", "caching": "ours-kv"}, "fp8"),
+    "ours, KV": HybridWay({"cache": "kv", "caching": "ours-kv"}),
+    "Apt-Serve, KV": HybridWay({"cache": "kv", "caching": "apt-kv"}),
+    PUBLISHED: HybridWay({"cache": "hybrid", "caching": "apt", "absorbs": False}),
+    "absorbed + FCFS": HybridWay({"cache": "hidden", "variant": "stock"}),
+    OURS: HybridWay({"cache": "hybrid", "caching": "ours"}),
 }
 
 

@@ -80,7 +80,7 @@ class SloResult(NamedTuple):
 def engine_of(system: str, times: NoisyTimes = TIMES) -> BudgetedEngineSpec:
     """Its engine: V0 computes prompts alone and whole."""
     is_v0 = system == "v0"
-    return Engine(times, KV_TOKENS // 16, 256, LARGE if is_v0 else V1, exclusive=is_v0)
+    return BudgetedEngineSpec(times, KV_TOKENS // 16, 256, LARGE if is_v0 else V1, exclusive=is_v0)
 
 
 def run_one(cell: SloCell) -> tuple[BudgetOutcome, SloResult]:

@@ -95,7 +95,7 @@ class Template:
                     f"The row has: {', '.join(row_fields)}.",
                 )  # fmt: skip
             slots.append(slot)
-        return Binding(self, tuple(slots))
+        return BoundTemplate(self, tuple(slots))
 
     def _field_of_input(self, i: int) -> Field:
         if not self.names:

@@ -18,7 +18,7 @@ from math import inf
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.desk import Desk, DeskStatus
+from relserve.gate.desk import AdmissionQueue, DeskStatus
 from relserve.gate.lengths import size_of
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket

@@ -22,7 +22,7 @@ from relserve_duckdb.rehearse.probe import Reached, probe
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
-from relserve_duckdb.text.calls import Call, by_name, template_text
+from relserve_duckdb.text.calls import LlmCall, by_name, template_text
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.plans import stops_early
 from relserve_duckdb.text.question_calls import TEXT2SQL

@@ -12,7 +12,7 @@ import pyarrow.types as kinds
 
 from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite
-from relserve.call.template import Binding, Template, text_of
+from relserve.call.template import BoundTemplate, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.session.aggregate import numbered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from relserve.policies.budget.lens import Lens
 from relserve.policies.budget.ours import SlackBudget
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.static import Static
+from relserve.policies.budget.static import StaticBudget
 
 TOKENS = 2048  # vLLM's own default on most machines
 NAMES = ("static", "lens", "ours", "ours-in-order")
@@ -25,5 +25,5 @@ def make(name: str) -> BudgetPolicy:
     if name in ("ours", "ours-in-order"):
         return SlackBudget(name, in_order=name != "ours")
     if name == "static" or (kind == "static" and tokens):
-        return Static(name, tokens or TOKENS)
+        return StaticBudget(name, tokens or TOKENS)
     raise ValueError(f"no budget policy {name!r}; there are: {', '.join(NAMES)}, any static-N")

@@ -70,7 +70,7 @@ class SchedulingPolicy:
             return self.ordinary.plan(view, order, self._arranged)
         return self._arranged(view, order)
 
-    def standing(self, state: RelState, cost: CostModel, now_s: float) -> Standing | None:
+    def standing(self, state: RelState, cost: CostModel, now_s: float) -> DeadlineStanding | None:
         """How a relQuery of the latest view stands to its deadline.
 
         None where it has none, or where the variant does not look at deadlines.

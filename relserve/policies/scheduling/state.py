@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 
 NO_ORDER: RelQueryOrder[RelState] = RelQueryOrder()
 

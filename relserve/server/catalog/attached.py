@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from relserve.server.catalog.activity import register_activity, register_prepared, register_signal
 from relserve.server.catalog.build import DATABASE, build
-from relserve.server.catalog.names import Names, read_names
+from relserve.server.catalog.names import CatalogNames, read_names
 
 _building = threading.Lock()
 
@@ -27,7 +27,7 @@ def attach_catalog(con: duckdb.DuckDBPyConnection) -> None:
 
 
 @lru_cache(maxsize=1)
-def catalog_names() -> Names:
+def catalog_names() -> CatalogNames:
     """The names in the file, read once a process: finding its functions among DuckDB's takes a while."""
     with duckdb.connect() as con:
         attach_catalog(con)

@@ -44,7 +44,7 @@ class Catalog:
         register_activity(self._con, activity)
         register_signal(self._con, signal)
         register_prepared(self._con, prepared)
-        self._asked = Asked(catalog_names(), partial(users_own, self._con))
+        self._asked = CatalogContext(catalog_names(), partial(users_own, self._con))
 
     def translate(self, sql: str, facts: Facts) -> str:
         """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""

@@ -23,7 +23,7 @@ from relserve.policies.budget.variants import BY_LIMITS, make
 from relserve.policies.scheduling.state import StepDecision
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.limited import Limited, limits_of
-from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.narrowing import held_back, narrowed
 from relserve.vllm_plugin.settings import SchedulerSettings

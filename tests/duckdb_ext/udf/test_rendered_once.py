@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import relserve
-from relserve.call.template import Binding
+from relserve.call.template import BoundTemplate
 from relserve.engines.scripted import ScriptedEngine, echo
 
 TABLE = "CREATE TABLE t AS SELECT i, 'text ' || i % 40 AS text FROM range(100) r(i)"
@@ -19,13 +19,13 @@ TABLE = "CREATE TABLE t AS SELECT i, 'text ' || i % 40 AS text FROM range(100) r
 def rendered(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[Any, ...]]:
     """How often each row's values were rendered, by templates of several placeholders."""
     counts: Counter[tuple[Any, ...]] = Counter()
-    render = Binding.render
+    render = BoundTemplate.render
 
-    def counting(self: Binding, values: Sequence[Any]) -> str | None:
+    def counting(self: BoundTemplate, values: Sequence[Any]) -> str | None:
         counts[tuple(map(str, values))] += 1
         return render(self, values)
 
-    monkeypatch.setattr(Binding, "render", counting)
+    monkeypatch.setattr(BoundTemplate, "render", counting)
     return counts
 
 

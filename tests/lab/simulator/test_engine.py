@@ -27,9 +27,9 @@ COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
 ROOMY = RelQueryEngineSpec(COST, EngineLimits(64, 2048, 100_000))
 
 
-def spec_for(name: str, kv_tokens: int = 4000, max_num_seqs: int = 32) -> EngineSpec:
+def spec_for(name: str, kv_tokens: int = 4000, max_num_seqs: int = 32) -> RelQueryEngineSpec:
     chunked = name in ("fcfs", "static", "dpu+marginal")
-    return EngineSpec(COST, Limits(max_num_seqs, 2048, kv_tokens), chunked=chunked)
+    return RelQueryEngineSpec(COST, EngineLimits(max_num_seqs, 2048, kv_tokens), chunked=chunked)
 
 
 def random_trace(seed: int, count: int = 20, rate: float = 1.0) -> list[RelSpec]:
@@ -85,7 +85,7 @@ def test_the_same_trace_gives_the_same_latencies(name: str) -> None:
 
 
 def test_all_memory_comes_back() -> None:
-    engine = SimEngine(spec_for("fcfs", 1500))
+    engine = SimulatedEngine(spec_for("fcfs", 1500))
     driver, now, done = StepDriver(make("dpu+marginal"), FixedCost(COST)), 0.0, 0
     for relation in random_trace(8, 10):
         engine.add(relation, CapLengths(relation.output_cap))

@@ -91,7 +91,9 @@ def test_old_states_hurt_who_does_not_count_its_own_dispatches() -> None:
 def test_a_held_prompt_is_not_computed_again() -> None:
     specs = [FleetRequest(float(i), 3000, 2, session="s", shared_tokens=2900 if i else 0) for i in range(3)]
     times = NoisyTimes(QUICK, noise=0.0, hiccups=0.0)
-    cached = MemberSpec("a", Engine(times, 4_000), lambda: make_budget("static-512"), cache_tokens=16_000)
+    cached = SimulatedMemberSpec(
+        "a", BudgetedEngineSpec(times, 4_000), lambda: make_budget("static-512"), cache_tokens=16_000
+    )
     first, second, third = (s.ttft_s for s in simulate(specs, [cached], make("round_robin")).served)
     assert second == third < 0.3 * first
     plain = simulate(specs, [cached._replace(cache_tokens=0)], make("round_robin")).served

@@ -31,7 +31,7 @@ def taught(name: str) -> BudgetPolicy:
     return policy
 
 
-def step_s(seen: View, tokens: int) -> float:
+def step_s(seen: BudgetView, tokens: int) -> float:
     return seconds_of(Work(*works_at(seen, np.array([float(tokens)]))[0]))
 
 
@@ -91,7 +91,7 @@ def test_ours_keeps_the_pace_of_rows_without_slack() -> None:
 def test_ours_takes_as_many_tokens_as_its_target_allows(prompts: tuple[int, ...]) -> None:
     """By what it knows itself, to within 1 %, wherever the engine's steps have an edge."""
     ours = taught("ours")
-    assert isinstance(ours, Ours)
+    assert isinstance(ours, SlackBudget)
     for tpot_slo_s in (0.0125, 0.013, 0.02, 0.04):
         seen = view(20, prompts, tpot_slo_s=tpot_slo_s, pace_s=tpot_slo_s - 1e-4)
         budget = ours.choose(seen)
@@ -151,7 +151,7 @@ def test_one_row_with_a_tight_limit_keeps_nobody_out() -> None:
 
 def test_prompts_are_never_starved_by_ours() -> None:
     ours = taught("ours")
-    assert isinstance(ours, Ours)
+    assert isinstance(ours, SlackBudget)
     seen = view(200, (3000,), tpot_slo_s=0.0175, pace_s=0.01749)
     assert ours.choose(seen).tokens >= 200 + ours.floor
 

@@ -58,4 +58,4 @@ def test_who_was_put_again_keeps_its_turn():
 def test_an_unknown_request_cannot_go():
     """It raises."""
     with pytest.raises(KeyError, match="nobody"):
-        Requests().remove("nobody")
+        RequestColumns().remove("nobody")
