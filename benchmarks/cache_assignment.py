@@ -67,7 +67,7 @@ class SteadyLoad:
         self.table.put(
             RequestState(
                 f"r{self.number}", arrival_s, prompt, prompt,
-                ttft_slo_s=SLO_S, tbt_slo_s=SLO_S, expected_left=float(output),
+                ttft_slo_s=SLO_S, tpot_slo_s=SLO_S, expected_left=float(output),
             )
         )  # fmt: skip
         self.number += 1

@@ -96,7 +96,7 @@ def serve(
     times: dict[str, list[RowTimes]] = {}
     done: dict[str, float] = {}
     tokens: dict[str, list[int]] = {}
-    slos = dict(zip(("rel_ttft_slo_s", "rel_tbt_slo_s"), slo_s, strict=False))
+    slos = dict(zip(("rel_ttft_slo_s", "rel_tpot_slo_s"), slo_s, strict=False))
     arriving_s = 0.0
     start_s = clock.now()
     while pending or left:

@@ -57,7 +57,7 @@ def _learnt(kind: str, policy: str, scenario: str, slower: float) -> BudgetPolic
         its = SCENARIOS[scenario]
         rate = its.rates[0] * 0.6 * FIGURES[kind][0] / FIGURES["H100"][0]
         specs = [
-            spec._replace(ttft_slo_s=slower * spec.ttft_slo_s, tbt_slo_s=slower * spec.tbt_slo_s)
+            spec._replace(ttft_slo_s=slower * spec.ttft_slo_s, tpot_slo_s=slower * spec.tpot_slo_s)
             for spec in requests(scenario, rate, 1000, 80 / rate)
         ]
         serve(specs, engine(kind, policy), found, 1000)

@@ -102,7 +102,7 @@ def asked(cell: FleetCell) -> list[FleetRequest]:
     """The requests of a cell."""
     slower = slower_of(cell.fleet)
     return [
-        FleetRequest(*spec[:3], slower * spec.ttft_slo_s, slower * spec.tbt_slo_s)
+        FleetRequest(*spec[:3], slower * spec.ttft_slo_s, slower * spec.tpot_slo_s)
         for spec in requests(cell.scenario, cell.rate, cell.seed, cell.seconds)
     ]
 

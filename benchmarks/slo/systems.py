@@ -90,7 +90,7 @@ def run_one(cell: SloCell) -> tuple[BudgetOutcome, SloResult]:
     outcome = serve(specs, engine_of(cell.system, ENGINES[cell.engine]), policy, cell.seed)
     model = getattr(policy, "model", None)
     in_ttft = np.mean([t <= s.ttft_slo_s for t, s in zip(outcome.ttft_s, specs, strict=True)])
-    in_tpot = np.mean([t <= s.tbt_slo_s for t, s in zip(outcome.tpot_s, specs, strict=True)])
+    in_tpot = np.mean([t <= s.tpot_slo_s for t, s in zip(outcome.tpot_s, specs, strict=True)])
     return outcome, SloResult(
         100 * outcome.attained, 100 * float(in_ttft), 100 * float(in_tpot),
         float(np.median(outcome.ttft_s)), float(np.median(outcome.tpot_s)),

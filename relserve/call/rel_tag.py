@@ -16,8 +16,14 @@ logger = logging.getLogger(__name__)
 MOST = 10**7  # rows or tokens that a client is believed to speak of
 MOST_DISPATCHES = 2**53  # as many as JSON can count
 MAX_KIND = 64  # characters of a kind or a stage, which schedulers remember
-TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tbt_slo_s"  # arguments of requests that name no relQuery, too
-DISPATCH = "rel_dispatch"  # likewise
+TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tpot_slo_s"  # arguments of requests that name no relQuery, too
+FORMER_TPOT_SLO = "rel_tbt_slo_s"  # what TPOT_SLO was called before, which clients may still send
+DISPATCH = "rel_dispatch"  # like TTFT_SLO
+
+
+def asked_slos(args: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A request's limits on TTFT and TPOT as its arguments have them, unchecked; None where they say nothing."""
+    return args.get(TTFT_SLO), args.get(TPOT_SLO, args.get(FORMER_TPOT_SLO))
 
 
 class WorkflowStep(NamedTuple):

@@ -19,6 +19,7 @@ from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import STEP_BUDGET, keeps_learnt
 
 KEY, OFF = "relserve", "off"
+FORMER = {"tbt_slo_s": "tpot_slo_s"}  # settings that configurations may still call by their earlier names
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
 FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
 
@@ -44,7 +45,7 @@ class SchedulerSettings:
         caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
             requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
             `variant`.
-        ttft_slo_s, tbt_slo_s: how long a request's first token, and each other one, may take, for `caching`
+        ttft_slo_s, tpot_slo_s: how long a request's first token, and each other one, may take, for `caching`
             and `step_budget`; 0 for any time. A request's own `extra_args` go before.
         step_budget: a name of `relserve.policies.budget.variants.NAMES`, which decides before each step how
             many tokens it computes; "off": as many as the engine's limits allow.
@@ -61,7 +62,7 @@ class SchedulerSettings:
     cache: str = "kv"
     caching: str = ""
     ttft_slo_s: float = 0.0
-    tbt_slo_s: float = 0.0
+    tpot_slo_s: float = 0.0
     absorbs: bool = True
     step_budget: str = STEP_BUDGET
 
@@ -85,6 +86,7 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise UsageError(f"relserve's settings are a mapping of names to values, not {given!r}")
+    given = _by_present_names(given)
     known = [f.name for f in fields(SchedulerSettings)]
     for name in given:
         if name not in known:
@@ -110,6 +112,18 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     if model and settings.variant != "stock":
         settings = _with_files(settings, model)
     return settings
+
+
+def _by_present_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that have been renamed since, under the names of now.
+
+    Raises:
+        UsageError: one is given under both.
+    """
+    for former, name in FORMER.items():
+        if former in given and name in given:
+            raise UsageError(f"{former} is what {name} was called before; leave {former} out")
+    return {FORMER.get(name, name): value for name, value in given.items()}
 
 
 def _with_files(settings: SchedulerSettings, model: str) -> SchedulerSettings:
@@ -142,7 +156,7 @@ def _check_caching(settings: SchedulerSettings) -> None:
             f"caching {settings.caching!r} decides which requests run, the variant 'stock' lets vLLM do so; "
             "leave one of them out"
         )
-    for name in ("ttft_slo_s", "tbt_slo_s"):
+    for name in ("ttft_slo_s", "tpot_slo_s"):
         if as_slo(getattr(settings, name)) is None:
             raise UsageError(
                 f"{name} is a number of seconds, from 0 for any time, not {getattr(settings, name)!r}"

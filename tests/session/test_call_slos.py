@@ -33,7 +33,7 @@ def test_the_engine_is_told_the_limits_that_hold(
     args: dict[str, Any] = engine.submissions[0].tag().args()
     told = {name: value for name, value in args.items() if "slo" in name}
     limits = {} if expected is None else {
-        "rel_ttft_slo_s": expected.ttft_s, "rel_tbt_slo_s": expected.tpot_s
+        "rel_ttft_slo_s": expected.ttft_s, "rel_tpot_slo_s": expected.tpot_s
     }  # fmt: skip
     assert told == {name: value for name, value in limits.items() if value is not None}
     assert read_tag(args, 5) is not None

@@ -86,7 +86,7 @@ def test_prism_is_told_what_the_model_of_the_step_budgets_says(ear: Ear, variant
     assert first.peak_tokens_per_s == pytest.approx(1.0 / cost.prefill_per_token_s)
     for work in works(64):
         model.add(work, 10.0 * seconds_of(work))
-    for arrival in arrivals_of(4, rel_tbt_slo_s=5.0):
+    for arrival in arrivals_of(4, rel_tpot_slo_s=5.0):
         scheduler.add_request(arrival.request())
     output, found = scheduler.schedule(), report_of(scheduler)
     work = np.array([work_of(output, scheduler.requests)], dtype=float)

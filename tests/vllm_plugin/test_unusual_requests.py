@@ -16,7 +16,7 @@ testing = later("lab.made_up_worker")
 pytestmark = pytest.mark.vllm
 VARIANTS = ("stock", "dpu+marginal", *(f"caching {name}" for name in CACHING))
 MODEL = str(MODEL_DIR)
-SLOS = {"ttft_slo_s": 0.001, "tbt_slo_s": 0.001}
+SLOS = {"ttft_slo_s": 0.001, "tpot_slo_s": 0.001}
 
 
 def led_by(variant: str, num_blocks: int = 60, **settings: Any) -> Any:

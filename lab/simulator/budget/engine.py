@@ -136,14 +136,14 @@ class Budgeted:
             view.now_s,
             Decodes(
                 self._first_of(requests, decodes), said[decodes].astype(float),
-                np.maximum(mean - said[decodes], mean / 4), requests.tbt_slo_s[decodes],
+                np.maximum(mean - said[decodes], mean / 4), requests.tpot_slo_s[decodes],
                 float(requests.num_computed[decodes].sum()),
             ),
             Prompts(
                 requests.arrival_s[prompts], need[prompts].astype(float),
                 requests.num_computed[prompts].astype(float),
                 np.where(said[prompts] > 0, inf, requests.ttft_slo_s[prompts]),
-                requests.tbt_slo_s[prompts], int((requests.holds[prompts] != NOTHING).sum()),
+                requests.tpot_slo_s[prompts], int((requests.holds[prompts] != NOTHING).sum()),
             ),
             view.limits.max_num_batched_tokens, view.limits.max_num_seqs,
         )  # fmt: skip

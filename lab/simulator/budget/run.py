@@ -73,7 +73,7 @@ def serve(
     spec = RequestsEngineSpec(budgeted, BlockMemory(engine.num_blocks, 16, 32), limits, engine.exclusive)
     found = simulate(specs, spec, budgeted, may_jump, budgeted.ended)
     times = np.array([_times(request) for request in found.requests])
-    slos = np.array([(r.spec.ttft_slo_s, r.spec.tbt_slo_s) for r in found.requests])
+    slos = np.array([(r.spec.ttft_slo_s, r.spec.tpot_slo_s) for r in found.requests])
     in_time: np.ndarray = np.all(times[:, :2] <= slos, axis=1)
     arrival_s = np.array([request.spec.arrival_s for request in found.requests])
     ttft_s, tpot_s, e2e_s = times.T

@@ -77,7 +77,7 @@ class SimulatedRequestsEngine:
         self.table.put(
             RequestState(
                 request.request_id, spec.arrival_s, spec.num_prompt, spec.num_prompt,
-                ttft_slo_s=spec.ttft_slo_s, tbt_slo_s=spec.tbt_slo_s, expected_left=expected,
+                ttft_slo_s=spec.ttft_slo_s, tpot_slo_s=spec.tpot_slo_s, expected_left=expected,
             )
         )  # fmt: skip
         return request

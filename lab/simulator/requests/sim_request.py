@@ -16,7 +16,7 @@ class RequestSpec(NamedTuple):
     num_prompt: int
     num_output: int
     ttft_slo_s: float = inf
-    tbt_slo_s: float = inf
+    tpot_slo_s: float = inf
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from relserve.call.rel_tag import DISPATCH, TPOT_SLO, TTFT_SLO
+from relserve.call.rel_tag import DISPATCH, asked_slos
 from relserve.engines.fleet.member import ApiPlace, FleetMember
 from relserve.engines.fleet.quarantine import MOST_DEATHS
 from relserve.engines.fleet.roster import WAIT_S, Roster
@@ -262,10 +262,10 @@ def _message(body: bytes) -> str:
 
 def _asked(body: Mapping[str, Any], entering: Entering) -> Asked:
     """A request as the fleet's desk is told of it."""
-    tags = body.get(TAGS) or {}
+    ttft_slo_s, tpot_slo_s = asked_slos(body.get(TAGS) or {})
     return Asked(
         f"openai.{next(_numbers)}", max(entering.prompt_tokens, 1), entering.max_tokens,
-        tags.get(TTFT_SLO) or inf, tags.get(TPOT_SLO) or inf, f"openai/{entering.user}",
+        ttft_slo_s or inf, tpot_slo_s or inf, f"openai/{entering.user}",
     )  # fmt: skip
 
 

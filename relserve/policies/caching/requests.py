@@ -32,7 +32,7 @@ class RequestState(NamedTuple):
             since others computed them.
         cache: what it holds; None where it holds nothing and waits.
         last_token_s: when it gave its last token; None before the first.
-        ttft_slo_s, tbt_slo_s: how long its first token, and each other one, may take.
+        ttft_slo_s, tpot_slo_s: how long its first token, and each other one, may take.
         expected_left: tokens that it is expected to answer yet.
         rank: its urgency as others see it (its relQuery's, say), the smaller the sooner.
         only: the one type that it may hold; None where it may hold either.
@@ -48,7 +48,7 @@ class RequestState(NamedTuple):
     cache: CacheType | None = None
     last_token_s: float | None = None
     ttft_slo_s: float = inf
-    tbt_slo_s: float = inf
+    tpot_slo_s: float = inf
     expected_left: float = 0.0
     rank: float = 0.0
     only: CacheType | None = None
@@ -84,7 +84,7 @@ class RequestColumns:
             request.num_prompt, request.num_tokens, request.num_computed, _CODES[request.cache],
             _CODES[request.only], request.shared_kv, request.shared_hidden, int(self._ints[_ORDER, row]),
         )  # fmt: skip
-        slos = (request.ttft_slo_s, request.tbt_slo_s)
+        slos = (request.ttft_slo_s, request.tpot_slo_s)
         self._floats[:, row] = (request.arrival_s, last, *slos, request.expected_left, request.rank)
 
     def _add(self, request_id: str) -> int:
@@ -234,7 +234,7 @@ class RequestColumns:
         return self._floats[_TTFT, : len(self.ids)]
 
     @property
-    def tbt_slo_s(self) -> Floats:
+    def tpot_slo_s(self) -> Floats:
         """How long each other token may take."""
         return self._floats[_TBT, : len(self.ids)]
 

@@ -144,7 +144,7 @@ def most_tokens(view: CacheView, needs: BlockNeeds, run: Ints) -> int:
     prompts = run[needs.tokens[run] > 1]
     made = requests.num_computed[prompts[requests.holds[prompts] == HIDDEN]]
     made_s = costs.made_token_s * float(made.sum()) + costs.made_base_s * bool((made > 0).any())
-    left_s = OF_SLO * float(requests.tbt_slo_s[decodes].min())
+    left_s = OF_SLO * float(requests.tpot_slo_s[decodes].min())
     left_s -= costs.steps.step(1, len(decodes)) + costs.hidden_base_s * bool(is_hidden.any())
     left_s -= float(read_s.sum())
     if left_s <= 0 or np.isinf(left_s):
@@ -181,7 +181,7 @@ def going_on(view: CacheView, needs: BlockNeeds, started: Ints) -> Going:
     requests, memory = view.requests, view.memory
     per_block = np.where(requests.holds == HIDDEN, memory.hidden_tokens_per_block, memory.kv_tokens_per_block)
     have = np.where(needs.tokens > 1, needs.held, -(-requests.num_computed // per_block) - needs.shared)
-    pressing = pending_s(view) > requests.tbt_slo_s / 2
+    pressing = pending_s(view) > requests.tpot_slo_s / 2
     for number in range(len(started), 0, -1):
         rows = started[:number]
         more, free = needs.held[rows] - have[rows], memory.num_blocks - int(have[rows].sum())

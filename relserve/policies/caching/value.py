@@ -22,7 +22,7 @@ def pending_s(view: CacheView) -> Floats:
 
 def awaited_slo_s(requests: RequestColumns) -> Floats:
     """How long the awaited token may take: the first, or another."""
-    return np.where(np.isnan(requests.last_token_s), requests.ttft_slo_s, requests.tbt_slo_s)
+    return np.where(np.isnan(requests.last_token_s), requests.ttft_slo_s, requests.tpot_slo_s)
 
 
 def violated(view: CacheView) -> Bools:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
+from relserve.call.rel_tag import asked_slos
 from relserve.policies.budget.state import EndedRequest
 from relserve.vllm_plugin.host import HostRequest
 from relserve.vllm_plugin.ledger import RelRecord
@@ -48,6 +48,6 @@ def limits_of(request: HostRequest, defaults: tuple[float, float]) -> tuple[floa
     """
     params = request.sampling_params
     args: Any = (params.extra_args if params is not None else None) or {}
-    asked = (as_slo(args.get(TTFT_SLO)), as_slo(args.get(TPOT_SLO)))
+    asked = [as_slo(slo) for slo in asked_slos(args)]
     ttft, tpot = (own if own is not None else default for own, default in zip(asked, defaults, strict=True))
     return ttft or math.inf, tpot or math.inf

@@ -60,7 +60,7 @@ class StepBudgets:
 
     def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
         self._scheduler, self._ledger = scheduler, ledger
-        self._defaults = settings.ttft_slo_s, settings.tbt_slo_s
+        self._defaults = settings.ttft_slo_s, settings.tpot_slo_s
         self.use(make(settings.step_budget))
 
     def use(self, policy: BudgetPolicy) -> None:

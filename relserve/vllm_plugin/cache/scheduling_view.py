@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
+from relserve.call.rel_tag import asked_slos
 from relserve.policies.caching.requests import HIDDEN, NOTHING, CacheType, RequestColumns, RequestState
 from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CacheView
 from relserve.vllm_plugin import host
@@ -41,7 +41,7 @@ class RequestTable:
         settings: SchedulerSettings,
     ) -> None:
         self._scheduler, self._queue, self._ledger, self._types = scheduler, queue, ledger, types
-        self._slos_s = settings.ttft_slo_s, settings.tbt_slo_s
+        self._slos_s = settings.ttft_slo_s, settings.tpot_slo_s
         self._shared = SharedBlocks(scheduler, types)
         self._round: Iterator[HostRequest] = iter(())
         self._blocked: dict[str, HostRequest] = {}
@@ -127,12 +127,12 @@ class RequestTable:
         ledger, args = self._ledger, _extra_args(request)
         arrival_s, last_token_s = ledger.times_of(request)
         left = ledger.rel_of(request).lengths.left
-        ttft, tbt = self._slos_s
+        (ttft, tpot), asked = self._slos_s, asked_slos(args)
         return RequestState(
             request.request_id, arrival_s, request.num_prompt_tokens,
             request.num_tokens + request.num_output_placeholders,
             begun.num_tokens, cache, last_token_s,
-            _slo(args.get(TTFT_SLO), ttft), _slo(args.get(TPOT_SLO), tbt),
+            _slo(asked[0], ttft), _slo(asked[1], tpot),
             left[min(request.num_output_tokens, len(left) - 1)], only=self._types.fixed(request),
             shared_kv=begun.shared_kv, shared_hidden=begun.shared_hidden,
         )  # fmt: skip

@@ -16,7 +16,7 @@ def waiting(
 ) -> RequestState:
     """A request that holds nothing."""
     return RequestState(
-        request_id, arrival_s, tokens, tokens, ttft_slo_s=slo_s, tbt_slo_s=slo_s, expected_left=10, rank=rank
+        request_id, arrival_s, tokens, tokens, ttft_slo_s=slo_s, tpot_slo_s=slo_s, expected_left=10, rank=rank
     )
 
 
@@ -25,7 +25,7 @@ def decoding(
 ) -> RequestState:
     """A request that computes one token a step."""
     return RequestState(
-        request_id, last_s, tokens - 1, tokens, tokens - 1, cache, last_s, ttft_slo_s=slo_s, tbt_slo_s=slo_s,
+        request_id, last_s, tokens - 1, tokens, tokens - 1, cache, last_s, ttft_slo_s=slo_s, tpot_slo_s=slo_s,
         expected_left=10,
     )  # fmt: skip
 

@@ -154,9 +154,9 @@ def test_limits_of_tokens_reach_the_scheduler(keyed, book, upstream, monkeypatch
     chat(keyed.client(book.add("ann", slo="interactive")))
     chat(keyed.client(book.add("bob")), extra_body={"slo": {"tpot": "20 ms"}})
     (anns, headers), (bobs, _) = upstream.asked
-    assert (anns["vllm_xargs"]["rel_ttft_slo_s"], anns["vllm_xargs"]["rel_tbt_slo_s"]) == (1.0, 0.05)
+    assert (anns["vllm_xargs"]["rel_ttft_slo_s"], anns["vllm_xargs"]["rel_tpot_slo_s"]) == (1.0, 0.05)
     assert json.loads(headers["x-relserve-enters"])["slo"] == "interactive"
-    assert bobs["vllm_xargs"] == {"rel_tbt_slo_s": 0.02}
+    assert bobs["vllm_xargs"] == {"rel_tpot_slo_s": 0.02}
     assert "slo" not in anns | bobs
 
 

@@ -26,7 +26,7 @@ testing = later("lab.made_up_worker")
 
 
 MODEL = str(MODEL_DIR)
-LIMITS = {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.01}
+LIMITS = {"rel_ttft_slo_s": 0.5, "rel_tpot_slo_s": 0.01}
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def with_limits(seed: int) -> list[testing.MadeUpArrival]:
     for arrival in arrivals:
         number = int(arrival.extra_args["rel_id"][1:])
         if number % 3 == 0:
-            said: Any = (LIMITS, {"rel_tbt_slo_s": 1e-9}, {"rel_ttft_slo_s": "soon", "rel_tbt_slo_s": -1})
+            said: Any = (LIMITS, {"rel_tpot_slo_s": 1e-9}, {"rel_ttft_slo_s": "soon", "rel_tpot_slo_s": -1})
             arrival.extra_args |= said[number // 3 % 3]
     return arrivals
 
@@ -229,11 +229,12 @@ def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
     assert said[:3] == [1, 2, 3]
 
 
-def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("name", ["rel_tpot_slo_s", "rel_tbt_slo_s"])  # the latter is its earlier name
+def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture, name: str) -> None:
     scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
     scheduled(scheduler, plain(1, 8, 60, "a", **LIMITS))
     with caplog.at_level(logging.WARNING, "relserve"):
-        scheduled(scheduler, plain(3, 8, 4, "b", rel_tbt_slo_s=1e-9))
+        scheduled(scheduler, plain(3, 8, 4, "b", **{name: 1e-9}))
     lines = [line for line in caplog.messages if "they will be late" in line]
     assert len(lines) == 1
     assert "a token within 1e-06 ms" in lines[0]

@@ -51,7 +51,7 @@ def test_random_budgets_change_no_token(engines: Any, variant: str) -> None:
     scheduler = engine.llm_engine.engine_core.engine_core.scheduler
     prompts, params = requests()
     for i, each in enumerate(params):
-        each.extra_args |= {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.02} if i % 3 else {}
+        each.extra_args |= {"rel_ttft_slo_s": 0.5, "rel_tpot_slo_s": 0.02} if i % 3 else {}
     said = []
     for policy in ("static-256", RandomBudgets(1), RandomBudgets(2), "ours", "lens", "static-17"):
         scheduler.budgets.use(make(policy) if isinstance(policy, str) else policy)

@@ -116,7 +116,7 @@ def test_all_rows_hidden_under_relserves_order(stock: Ran) -> None:
 
 
 def test_a_policy_gives_each_row_its_type(stock: Ran) -> None:
-    ran = run({"cache": "hybrid", "caching": "apt-s", "tbt_slo_s": 0.1})
+    ran = run({"cache": "hybrid", "caching": "apt-s", "tpot_slo_s": 0.1})
     assert ran.tokens == stock.tokens
     assert ran.leaked == 0
     assert ran.hidden

@@ -14,14 +14,23 @@ from relserve.vllm_plugin.settings import CACHES, SchedulerSettings, read
 
 def test_keys_and_values_are_the_default() -> None:
     settings = SchedulerSettings()
-    assert (settings.cache, settings.caching, settings.ttft_slo_s, settings.tbt_slo_s) == ("kv", "", 0.0, 0.0)
+    assert (settings.cache, settings.caching, settings.ttft_slo_s, settings.tpot_slo_s) == (
+        "kv",
+        "",
+        0.0,
+        0.0,
+    )
+
+
+def test_the_earlier_name_of_the_limit_on_tokens_is_read() -> None:
+    assert read({"relserve": {"tbt_slo_s": 0.2}}).tpot_slo_s == 0.2
 
 
 @pytest.mark.cells(10)
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("caching", ["", *NAMES])
 def test_every_combination_can_be_said(cache: str, caching: str) -> None:
-    said = {"cache": cache, "caching": caching, "ttft_slo_s": 0.5, "tbt_slo_s": 1}
+    said = {"cache": cache, "caching": caching, "ttft_slo_s": 0.5, "tpot_slo_s": 1}
     settings = read({"relserve": said})
     assert {name: getattr(settings, name) for name in said} == said
 
@@ -33,10 +42,15 @@ def test_every_combination_can_be_said(cache: str, caching: str) -> None:
         ({"caching": "aptserve"}, "no caching policy 'aptserve'; there are: fcfs"),
         ({"caching": "apt", "variant": "stock"}, "leave one of them out"),
         ({"ttft_slo_s": "1 s"}, "ttft_slo_s is a number of seconds.*not '1 s'"),
-        ({"tbt_slo_s": -1}, "tbt_slo_s is a number of seconds"),
-        ({"tbt_slo_s": float("nan")}, "tbt_slo_s is a number of seconds"),
-        ({"tbt_slo_s": True}, "tbt_slo_s is a number of seconds"),
-        ({"tbt_slo_s": 10**400}, "tbt_slo_s is a number of seconds"),
+        ({"tbt_slo_s": -1}, "tpot_slo_s is a number of seconds"),
+        (
+            {"tbt_slo_s": 1, "tpot_slo_s": 1},
+            "tbt_slo_s is what tpot_slo_s was called before; leave tbt_slo_s",
+        ),
+        ({"tpot_slo_s": -1}, "tpot_slo_s is a number of seconds"),
+        ({"tpot_slo_s": float("nan")}, "tpot_slo_s is a number of seconds"),
+        ({"tpot_slo_s": True}, "tpot_slo_s is a number of seconds"),
+        ({"tpot_slo_s": 10**400}, "tpot_slo_s is a number of seconds"),
         (5, "relserve's settings are a mapping of names to values, not 5"),
         ([], "relserve's settings are a mapping"),
     ],

@@ -40,7 +40,7 @@ def served(
 def test_tokens_are_the_same_whatever_policy_plans_the_steps(
     caching: str, is_async: bool, num_blocks: int, abort_every: int
 ) -> None:
-    slos = {"ttft_slo_s": 0.05, "tbt_slo_s": 0.01}
+    slos = {"ttft_slo_s": 0.05, "tpot_slo_s": 0.01}
     scheduler, _ = served(
         caching, testing.workload(3), is_async, num_blocks=num_blocks, abort_every=abort_every, **slos
     )
@@ -93,15 +93,16 @@ def test_a_requests_own_slos_go_before_the_settings() -> None:
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv", ttft_slo_s=2.0)
     asks: list[dict[str, Any]] = [
         {},
-        {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.1},
+        {"rel_ttft_slo_s": 0.5, "rel_tpot_slo_s": 0.1},
         {"rel_ttft_slo_s": "soon"},
+        {"rel_tbt_slo_s": 0.3},  # the earlier name
     ]
     for number, args in enumerate(asks):
         scheduler.add_request(testing.MadeUpArrival(0, f"q{number}-0", [1] * 40, 4, args).request())
     scheduler.schedule()
     table = scheduler.steering.table.requests
-    slos = [(table[f"q{i}-0"].ttft_slo_s, table[f"q{i}-0"].tbt_slo_s) for i in range(3)]
-    assert slos == [(2.0, float("inf")), (0.5, 0.1), (2.0, float("inf"))]
+    slos = [(table[f"q{i}-0"].ttft_slo_s, table[f"q{i}-0"].tpot_slo_s) for i in range(4)]
+    assert slos == [(2.0, float("inf")), (0.5, 0.1), (2.0, float("inf")), (2.0, 0.3)]
     scheduler.shutdown()
 
 
