@@ -1,4 +1,4 @@
-"""Admission on a real engine: Table I's requests, a quarter as long, at a vLLM engine behind a door.
+"""Admission on a real engine: Table I's requests, a quarter as long, at a vLLM engine behind a controller.
 
 Requests of SABER's Table I in three mixes come one by one (Poisson) at the embedded model on one thread.
 Limits are as many times what a request takes alone as Table I's are on the engine of `admission`; loads are
@@ -10,8 +10,8 @@ same requests. All requests are served in the end, however late. `over_best_sing
 The engine runs on one thread by `clocks.ChargedClock`: engine and scheduler are real and compute every token,
 but a step of the model counts as what one of its size takes as a rule, by a fit to steps that were measured
 before, for two runs of one trace are not alike by any clock that measures on a machine whose speed moves. All
-else around the model counts as its processor time is measured, but for the door's decisions, which are left
-out and told beside: a gate decides in another process.
+else around the model counts as its processor time is measured, but for the controller's decisions, which are
+left out and told beside: a gate decides in another process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.relquery_hooks import TRUE_TOKENS
 from benchmarks.relquery_worker import build
 from benchmarks.slo.step_times import LinearStepTimes, fitted
 from lab.simulator.admission.run import AdmissionOutcome, ServedRequest, Spec
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import AdmissionRequest, Admit
 from relserve.policies.admission.scalability import SpeedSample, fit
@@ -57,7 +57,7 @@ LIMITS = (2, 4, 8, 16, 32, 64)
 PROFILED = (1, 2, 4, 8, 16, 32, 64)  # loads at which speeds are measured before
 NUM_PROFILED = 2  # requests a place, 8 at least
 MAX_NUM_SEQS = 64
-LOOK_S = 0.01  # after which an idle engine's door is asked again
+LOOK_S = 0.01  # after which an idle engine's controller is asked again
 STATIC = tuple(f"static-{limit}" for limit in LIMITS)
 SYSTEMS = (*STATIC, "saber", "ours")
 
@@ -169,8 +169,8 @@ def profile(
     return found
 
 
-def serve(engine: SteppedEngine, specs: Sequence[Spec], door: AdmissionController) -> AdmissionOutcome:
-    """Serve every request behind a door; times are seconds from the beginning."""
+def serve(engine: SteppedEngine, specs: Sequence[Spec], controller: AdmissionController) -> AdmissionOutcome:
+    """Serve every request behind an admission controller; times are seconds from the beginning."""
     served = {spec.request_id: ServedRequest(spec) for spec in specs}
     upcoming = sorted(specs, key=lambda spec: spec.arrival_s, reverse=True)
     start_s, running, most = engine.now(), set[str](), 0
@@ -181,7 +181,7 @@ def serve(engine: SteppedEngine, specs: Sequence[Spec], door: AdmissionControlle
             running.add(name)
             engine.start(served[name].spec)
 
-    while upcoming or running or door.waiting:
+    while upcoming or running or controller.waiting:
         now_s = engine.now() - start_s
         while upcoming and upcoming[-1].arrival_s <= now_s:
             spec = upcoming.pop()
@@ -189,21 +189,21 @@ def serve(engine: SteppedEngine, specs: Sequence[Spec], door: AdmissionControlle
                 spec.request_id, spec.slo_class, spec.user, spec.arrival_s, spec.arrival_s + spec.limit_s,
                 spec.tokens,
             )  # fmt: skip
-            if isinstance(engine.apart(partial(door.offered, request, now_s)), Admit):
+            if isinstance(engine.apart(partial(controller.offered, request, now_s)), Admit):
                 starts([spec.request_id])
-        starts([r.request_id for r in engine.apart(partial(door.poll, now_s)).started])
+        starts([r.request_id for r in engine.apart(partial(controller.poll, now_s)).started])
         most = max(most, len(running))
         if not running:
             next_s = upcoming[-1].arrival_s if upcoming else math.inf
-            engine.wait(start_s + (min(next_s, now_s + LOOK_S) if door.waiting else next_s))
+            engine.wait(start_s + (min(next_s, now_s + LOOK_S) if controller.waiting else next_s))
             continue
         ended, now_s = engine.step(), engine.now() - start_s
         for name in ended:
             running.discard(name)
             served[name].ended_s = now_s
-            done = partial(door.done, name, now_s, served[name].spec.num_output)
+            done = partial(controller.done, name, now_s, served[name].spec.num_output)
             starts([r.request_id for r in engine.apart(done).started])
-        engine.apart(partial(door.progress, engine.said(), now_s))
+        engine.apart(partial(controller.progress, engine.said(), now_s))
     return AdmissionOutcome([served[spec.request_id] for spec in specs], most)
 
 
@@ -231,21 +231,21 @@ def limits_of(alone: Sequence[EngineProfile]) -> dict[str, float]:
     return found
 
 
-def door_of(
+def controller_of(
     system: str, measured: Sequence[EngineProfile], limits_s: dict[str, float]
 ) -> AdmissionController:
-    """A fresh door that knows what was measured before."""
+    """A fresh controller that knows what was measured before."""
     samples = [SpeedSample(each.load, each.speed) for each in measured]
     if system != "ours":
         return AdmissionController(make(system), OnlineCurve(samples, learns=False))
-    door, curve = AdmissionController(make("ours"), OnlineCurve(samples)), fit(samples)
+    controller, curve = AdmissionController(make("ours"), OnlineCurve(samples)), fit(samples)
     for each in measured:
         spec = each.spec
         request = AdmissionRequest(
             spec.request_id, spec.slo_class, "", 0.0, limits_s[spec.slo_class], spec.tokens
         )
-        door.learn(request, curve.speed(each.load) * each.seconds)
-    return door
+        controller.learn(request, curve.speed(each.load) * each.seconds)
+    return controller
 
 
 def main() -> None:
@@ -284,7 +284,7 @@ def main() -> None:
                 first = (seed + 3 * mixes.index(mix) + multiples.index(multiple)) % len(SYSTEMS)
                 for system in (*SYSTEMS[first:], *SYSTEMS[:first]):  # the machine's speed drifts
                     own = [s._replace(request_id=f"{s.request_id}{system}") for s in specs]
-                    outcome = serve(engine, own, door_of(system, measured, limits_s))
+                    outcome = serve(engine, own, controller_of(system, measured, limits_s))
                     goodput.setdefault((mix, multiple, system), []).append(outcome.goodput)
                     found = statistics.fmean(s.latency_s / s.spec.limit_s for s in outcome.served)
                     ratio.setdefault((mix, multiple, system), []).append(found)

@@ -22,7 +22,7 @@ import numpy as np
 
 from lab.simulator.admission.engine import CurveEngineSpec, SpeedChange, usl_speed
 from lab.simulator.admission.run import AdmissionOutcome, ProfiledRequest, Spec, profile, simulate
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.saber import DELTA_S
@@ -94,7 +94,7 @@ SYSTEMS = (*STATIC, *PUBLISHED, "ours")
 
 
 def requests(mix: str, rate: float, seed: int, number: int = 100, kind: str = "run") -> list[Spec]:
-    """Poisson arrivals; the same requests at every rate. The door is told the mean of the task, Table I's."""
+    """Poisson arrivals; the same requests at every rate. The controller is told Table I's mean."""
     random = np.random.default_rng([zlib.crc32(f"{kind} {mix}".encode()), seed])
     arrivals = np.cumsum(random.exponential(1.0, number)) / rate
     names = random.choice(len(TASKS), number, p=MIXES[mix])
@@ -133,8 +133,8 @@ def fitted(kind: Kind, from_first_token: bool = True) -> Fit:
     return fit(samples(from_first_token), kind)
 
 
-def door_of(system: str, seed: int) -> tuple[AdmissionController, float | None]:
-    """A fresh door, and the seconds between its polls.
+def controller_of(system: str, seed: int) -> tuple[AdmissionController, float | None]:
+    """A fresh controller, and the seconds between its polls.
 
     Raises:
         ValueError: no such system.
@@ -149,20 +149,20 @@ def door_of(system: str, seed: int) -> tuple[AdmissionController, float | None]:
         raise ValueError(f"no system {system!r}; there are: {', '.join(SYSTEMS)} and ours cold")
     if system == "ours cold":
         return AdmissionController(make("ours")), POLLS_S["ours"]
-    door = AdmissionController(make("ours"), OnlineCurve(samples(True)))
+    controller = AdmissionController(make("ours"), OnlineCurve(samples(True)))
     curve = fitted("usl")
     for m in profiled():
         spec = m.spec
         request = AdmissionRequest(spec.request_id, spec.slo_class, spec.user, 0.0, spec.limit_s, spec.tokens)
-        door.learn(request, curve.speed(m.load) * m.seconds)
-    return door, POLLS_S["ours"]
+        controller.learn(request, curve.speed(m.load) * m.seconds)
+    return controller, POLLS_S["ours"]
 
 
 def run_one(cell: AdmissionCell, seed: int) -> AdmissionOutcome:
     """One run."""
-    door, poll_s = door_of(cell.system, seed)
+    controller, poll_s = controller_of(cell.system, seed)
     specs = requests(cell.mix, cell.rate, seed, cell.num_requests)
-    return simulate(specs, ENGINES[cell.engine], door, seed, poll_s)
+    return simulate(specs, ENGINES[cell.engine], controller, seed, poll_s)
 
 
 def measure(cell: AdmissionCell, seeds: Sequence[int]) -> AdmissionResult:

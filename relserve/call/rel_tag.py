@@ -22,7 +22,7 @@ DISPATCH = "rel_dispatch"  # like TTFT_SLO
 
 
 def asked_slos(args: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A request's limits on TTFT and TPOT as its arguments have them, unchecked; None where they say nothing."""
+    """A request's limits on TTFT and TPOT as its arguments have them, unchecked; None for none."""
     return args.get(TTFT_SLO), args.get(TPOT_SLO, args.get(FORMER_TPOT_SLO))
 
 

@@ -1,10 +1,10 @@
-"""The gate of one engine: who wants to ask it enters here, and waits until the door lets it in.
+"""The gate of one engine: who wants to ask it enters here, and waits until the controller lets it in.
 
-    async with gate.enter(user="ann", prompt_tokens=300, max_tokens=100, slo="interactive") as ticket:
+    async with gate.enter(user="ann", prompt_tokens=300, max_tokens=100, slo="interactive") as permit:
         ...
-        ticket.progress(num_tokens_so_far)
+        permit.progress(num_tokens_so_far)
 
-A gate without a door lets everybody in at once.
+A gate without a controller lets everybody in at once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from math import inf
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.desk import AdmissionQueue, DeskStatus
+from relserve.gate.admission_queue import AdmissionQueue, AdmissionStatus
 from relserve.gate.lengths import size_of
-from relserve.gate.party import Party
-from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import AdmissionController
+from relserve.gate.permit import Permit
+from relserve.gate.request_group import RequestGroup
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses, checked_limit
 
 LOOK_S = 0.05  # how often time alone may let somebody in
@@ -38,25 +38,25 @@ class Gate:
     """In front of one engine; safe for several threads and event loops.
 
     Args:
-        door: decides; None: everybody is let in.
+        controller: decides; None: everybody is let in.
         classes: the limits that a request may name.
         clock: seconds that only grow.
         publish: told once a second who waits and runs, and when nobody does any more; None: nobody looks.
 
     Attributes:
-        meters: called before speeds are measured, to bring tickets up to date.
+        meters: called before speeds are measured, to bring permits up to date.
     """
 
     def __init__(
         self,
-        door: AdmissionController | None = None,
+        controller: AdmissionController | None = None,
         classes: SloClasses | None = None,
         clock: Callable[[], float] = time.monotonic,
-        publish: Callable[[DeskStatus], None] | None = None,
+        publish: Callable[[AdmissionStatus], None] | None = None,
     ) -> None:
         self.classes = SloClasses({}) if classes is None else classes
         self.meters: set[Callable[[], None]] = set()
-        self._desk = None if door is None else AdmissionQueue(door)
+        self._queue = None if controller is None else AdmissionQueue(controller)
         self._clock, self._publish = clock, publish
         self._lock = threading.Lock()
         self._watch: threading.Thread | None = None
@@ -64,13 +64,13 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """Whether everybody is let in."""
-        return self._desk is None
+        return self._queue is None
 
     def fits(self, num_requests: int) -> None:
         """So many requests run in the engine at once; a few more may wait in it for the next step."""
-        if self._desk is not None:
+        if self._queue is not None:
             with self._lock:
-                self._desk.door.most = num_requests + max(num_requests // HEADROOM, 1)
+                self._queue.controller.most = num_requests + max(num_requests // HEADROOM, 1)
 
     @asynccontextmanager
     async def enter(
@@ -84,7 +84,7 @@ class Gate:
         waits: bool = True,
         told: Callable[[Standing], None] | None = None,
         age_s: float = 0.0,
-    ) -> AsyncIterator[Ticket]:
+    ) -> AsyncIterator[Permit]:
         """Wait for a place, and hold it while inside. A task that is cancelled meanwhile gives it up.
 
         Args:
@@ -105,91 +105,93 @@ class Gate:
             OptionError: the limit is none, or there is no such class.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Ticket] = loop.create_future()
+        future: asyncio.Future[Permit] = loop.create_future()
 
-        def resolve(found: Ticket | AdmissionError) -> None:
+        def resolve(found: Permit | AdmissionError) -> None:
             if future.done():
                 return
-            if isinstance(found, Ticket):
+            if isinstance(found, Permit):
                 future.set_result(found)
             else:
                 future.set_exception(found)
 
-        def tell(found: Ticket | AdmissionError) -> None:
+        def tell(found: Permit | AdmissionError) -> None:
             with suppress(RuntimeError):  # the loop was closed
                 loop.call_soon_threadsafe(resolve, found)
 
-        if self._desk is None:
+        if self._queue is None:
             self._limit_s(slo, max_tokens)
-            yield Ticket("", 0.0)
+            yield Permit("", 0.0)
             return
-        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told, age_s=age_s)
-        self.come(party, waits)
+        request_group = self.request_group(
+            user, prompt_tokens, max_tokens, slo, kind, tell, tell, told, age_s=age_s
+        )
+        self.come(request_group, waits)
         try:
-            ticket = await future
-            yield ticket
+            permit = await future
+            yield permit
         except BaseException:
-            self.leave(party)
+            self.leave(request_group)
             raise
-        self.done(party, ticket)
+        self.done(request_group, permit)
 
-    def party(
+    def request_group(
         self,
         user: str,
         prompt_tokens: float,
         max_tokens: int,
         slo: Slo,
         kind: str | None,
-        started: Callable[[Ticket], None],
+        started: Callable[[Permit], None],
         refused: Callable[[AdmissionError], None],
         told: Callable[[Standing], None] | None = None,
         rows: int = 1,
         age_s: float = 0.0,
-    ) -> Party:
-        """Those who want to enter together, who are yet to `come`; see `Party` and `enter`."""
-        assert self._desk is not None
+    ) -> RequestGroup:
+        """Those who want to enter together, who are yet to `come`; see `RequestGroup` and `enter`."""
+        assert self._queue is not None
         slo_class = slo if isinstance(slo, str) else NO_LIMIT if slo in (None, inf) else OWN_LIMIT
         size = size_of(prompt_tokens)
         group = f"{kind or slo_class}/{size}"
         kind = f"{user}/{slo_class}" if kind is None else kind
-        tokens = self._desk.expected(kind, max_tokens)
+        tokens = self._queue.expected(kind, max_tokens)
         came_s, limit_s = self._clock() - age_s, self._limit_s(slo, tokens)
-        tokens, ends_s = tokens + self._desk.of_prompt(size), came_s + limit_s
-        return Party(
+        tokens, ends_s = tokens + self._queue.of_prompt(size), came_s + limit_s
+        return RequestGroup(
             user, slo_class, kind, came_s, ends_s, tokens, rows, started, refused, told, size=size,
             group=group,
         )  # fmt: skip
 
-    def come(self, party: Party, waits: bool = True) -> None:
-        """A party comes; those of it who start at once have been told when this returns."""
-        desk = self._desk
-        assert desk is not None
+    def come(self, request_group: RequestGroup, waits: bool = True) -> None:
+        """A group comes; those of it who start at once have been told when this returns."""
+        queue = self._queue
+        assert queue is not None
         with self._lock:
-            now_s, party.waits = self._clock(), waits
-            desk.come(party, now_s)
-            if not waits and party.num_waiting:
-                desk.refuse_late(party, now_s)
+            now_s, request_group.waits = self._clock(), waits
+            queue.come(request_group, now_s)
+            if not waits and request_group.num_waiting:
+                queue.refuse_late(request_group, now_s)
             if self._watch is None:
                 self._watch = threading.Thread(target=self._look, name="relserve-gate", daemon=True)
                 self._watch.start()
 
-    def done(self, party: Party, ticket: Ticket) -> None:
+    def done(self, request_group: RequestGroup, permit: Permit) -> None:
         """A row has ended."""
-        assert self._desk is not None
+        assert self._queue is not None
         with self._lock:
-            self._desk.done(party, ticket, self._clock())
+            self._queue.done(request_group, permit, self._clock())
 
-    def gone(self, party: Party, ticket: Ticket) -> None:
+    def gone(self, request_group: RequestGroup, permit: Permit) -> None:
         """A row was given up while it ran."""
-        assert self._desk is not None
+        assert self._queue is not None
         with self._lock:
-            self._desk.gone(party, ticket, self._clock())
+            self._queue.gone(request_group, permit, self._clock())
 
-    def leave(self, party: Party) -> None:
-        """All of a party is given up; nothing where all of it has ended."""
-        assert self._desk is not None
+    def leave(self, request_group: RequestGroup) -> None:
+        """All of a group is given up; nothing where all of it has ended."""
+        assert self._queue is not None
         with self._lock:
-            self._desk.leave(party, self._clock())
+            self._queue.leave(request_group, self._clock())
 
     def _limit_s(self, slo: Slo, tokens: float) -> float:
         if slo is None:
@@ -198,24 +200,24 @@ class Gate:
 
     def _look(self) -> None:
         """Look at the clock, until nobody is there any more."""
-        desk = self._desk
-        assert desk is not None
+        queue = self._queue
+        assert queue is not None
         told_s = published_s = self._clock()
         while True:
-            time.sleep(min(desk.every_s or LOOK_S, LOOK_S))
+            time.sleep(min(queue.every_s or LOOK_S, LOOK_S))
             for meter in list(self.meters):
                 meter()
             with self._lock:
                 now_s = self._clock()
-                desk.look(now_s)
-                if is_idle := desk.is_idle:
+                queue.look(now_s)
+                if is_idle := queue.is_idle:
                     self._watch = None
                 elif now_s - told_s >= TELL_S:
                     told_s = now_s
-                    desk.tell()
+                    queue.tell()
                 status = None
                 if self._publish is not None and (is_idle or now_s - published_s >= PUBLISH_S):
-                    published_s, status = now_s, desk.status()
+                    published_s, status = now_s, queue.status()
             if self._publish is not None and status is not None:
                 self._publish(status)
             if is_idle:

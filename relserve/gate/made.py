@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from relserve.gate.desk import DeskStatus
+from relserve.gate.admission_queue import AdmissionStatus
 from relserve.gate.gate import Gate
 from relserve.machine.gate_status import GateFile, here
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.offline import profile
 from relserve.policies.admission.online import OnlineCurve
@@ -42,15 +42,17 @@ def make_gate(
         return Gate(None, classes)
     file = GateFile()
 
-    def publish(status: DeskStatus) -> None:
+    def publish(status: AdmissionStatus) -> None:
         file.write(here(model=model, **status._asdict()))
 
     if admission == "saber":
-        door = _published(cost, num_engines)
+        controller = _published(cost, num_engines)
     else:
         promise = Promise() if admission == "ours" else None
-        door = AdmissionController(make(admission), late="error", shares=Shares(weights), promise=promise)
-    return Gate(door, classes, publish=publish)
+        controller = AdmissionController(
+            make(admission), late="error", shares=Shares(weights), promise=promise
+        )
+    return Gate(controller, classes, publish=publish)
 
 
 def _published(cost: Callable[[], CostModel] | None, num_engines: int) -> AdmissionController:

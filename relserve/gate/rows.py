@@ -1,4 +1,4 @@
-"""The rows of one relQuery at a gate: they wait as one party, and start a few at a time."""
+"""The rows of one relQuery at a gate: they wait as one request_group, and start a few at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relserve.call.relquery import Submission
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
 from relserve.gate.lengths import CHARS
-from relserve.gate.ticket import Ticket
+from relserve.gate.permit import Permit
 from relserve.policies.admission.request import LONGEST_S
 
 LEAST_S = 0.001
@@ -29,16 +29,16 @@ class GatedRows:
 
     def __init__(self, gate: Gate, submission: Submission, num_rows: int, user: str, output_cap: int) -> None:
         self._gate, self._loop, self._news = gate, asyncio.get_running_loop(), asyncio.Event()
-        self._ready: deque[Ticket] = deque()
+        self._ready: deque[Permit] = deque()
         self._error: AdmissionError | None = None
         chars = sum(map(len, submission.prompts)) / max(len(submission.prompts), 1)
-        self._party = gate.party(
+        self._party = gate.request_group(
             user, chars / CHARS, output_cap, _seconds_left(submission.deadline_s), submission.kind or "",
             self._started, self._refused, submission.told, num_rows,
         )  # fmt: skip
         gate.come(self._party)
 
-    async def take(self, most: int) -> list[Ticket]:
+    async def take(self, most: int) -> list[Permit]:
         """Tickets for the next rows, at least one and at most so many.
 
         Raises:
@@ -51,21 +51,21 @@ class GatedRows:
             self._news.clear()
         return [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
 
-    def done(self, ticket: Ticket, tokens: float) -> None:
+    def done(self, permit: Permit, tokens: float) -> None:
         """A row has ended, having said so many tokens."""
-        ticket.said = tokens
-        self._gate.done(self._party, ticket)
+        permit.num_output_tokens = tokens
+        self._gate.done(self._party, permit)
 
-    def gone(self, ticket: Ticket) -> None:
+    def gone(self, permit: Permit) -> None:
         """A row was given up."""
-        self._gate.gone(self._party, ticket)
+        self._gate.gone(self._party, permit)
 
     def leave(self) -> None:
         """Give up what waits and runs."""
         self._gate.leave(self._party)
 
-    def _started(self, ticket: Ticket) -> None:
-        self._ready.append(ticket)
+    def _started(self, permit: Permit) -> None:
+        self._ready.append(permit)
         self._tell()
 
     def _refused(self, error: AdmissionError) -> None:

@@ -1,4 +1,4 @@
-"""What `admission` is made of: Table I's requests, the engine with the paper's static numbers; doors."""
+"""What `admission` is made of: Table I's requests, the engine with the paper's static numbers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from benchmarks.admission_runs import (
     TASKS,
     AdmissionCell,
     AdmissionResult,
-    door_of,
+    controller_of,
     fitted,
     measure,
     requests,
 )
 from lab.simulator.admission.run import simulate
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.variants import make
 
 
@@ -68,10 +68,10 @@ def test_ours_is_above_static_limits_where_they_are_overrun() -> None:
 
 def test_every_system_has_a_door() -> None:
     for system in SYSTEMS:
-        door, _ = door_of(system, 1)
-        assert door.policy.name
+        controller, _ = controller_of(system, 1)
+        assert controller.policy.name
     with pytest.raises(ValueError, match="no system 'best'; there are: static 10"):
-        door_of("best", 1)
+        controller_of("best", 1)
 
 
 def test_bests_are_taken_of_the_right_cells() -> None:

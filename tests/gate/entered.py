@@ -8,20 +8,20 @@ from typing import Any
 
 from relserve.engines.loop import spawn
 from relserve.gate.gate import Gate
-from relserve.gate.ticket import Ticket
+from relserve.gate.permit import Permit
 
 
 @contextmanager
-def entered(gate: Gate, **asked: Any) -> Iterator[Ticket]:
+def entered(gate: Gate, **asked: Any) -> Iterator[Permit]:
     """Wait at a gate as `Gate.enter` does, on the engine loop, and hold the place while inside."""
     place = gate.enter(**asked)
-    ticket = spawn(_first(place)).result()
+    permit = spawn(_first(place)).result()
     try:
-        yield ticket
+        yield permit
     finally:
         spawn(place.__aexit__(None, None, None)).result()
 
 
-async def _first(place: Any) -> Ticket:
-    ticket: Ticket = await place.__aenter__()
-    return ticket
+async def _first(place: Any) -> Permit:
+    permit: Permit = await place.__aenter__()
+    return permit

@@ -12,9 +12,9 @@ from relserve.call.relquery import Sampling, Submission
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
+from relserve.gate.permit import Permit
 from relserve.gate.rows import GatedRows
-from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
 from tests.gate.entered import entered
@@ -30,10 +30,10 @@ def test_who_comes_second_waits_until_the_first_has_ended() -> None:
         its, came = gate(), list[str]()
 
         async def ask(name: str, until: asyncio.Event) -> None:
-            async with its.enter(user=name, prompt_tokens=5, max_tokens=5) as ticket:
+            async with its.enter(user=name, prompt_tokens=5, max_tokens=5) as permit:
                 came.append(name)
                 await until.wait()
-                ticket.progress(5)
+                permit.progress(5)
 
         first, second = asyncio.Event(), asyncio.Event()
         tasks = [asyncio.ensure_future(ask("a", first))]
@@ -55,7 +55,7 @@ def test_a_gate_without_a_door_lets_all_in_and_knows_wrong_limits() -> None:
     async def run() -> None:
         its = Gate()
         async with its.enter(prompt_tokens=1, max_tokens=1), its.enter(prompt_tokens=1, max_tokens=1) as one:
-            assert isinstance(one, Ticket)
+            assert isinstance(one, Permit)
         with pytest.raises(OptionError, match="no class of limits 'quick'; there are: none"):
             async with its.enter(prompt_tokens=1, max_tokens=1, slo="quick"):
                 pass
@@ -91,8 +91,8 @@ def test_who_does_not_wait_is_refused_at_once() -> None:
             entered(its, prompt_tokens=1, max_tokens=1, waits=False),
         ):
             pass
-    with entered(its, prompt_tokens=1, max_tokens=1, waits=False) as ticket:
-        assert ticket.waited_s < 0.1
+    with entered(its, prompt_tokens=1, max_tokens=1, waits=False) as permit:
+        assert permit.waited_s < 0.1
 
 
 def test_a_cancelled_task_leaves_its_place() -> None:
@@ -109,8 +109,8 @@ def test_a_cancelled_task_leaves_its_place() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        async with asyncio.timeout(5), its.enter(prompt_tokens=1, max_tokens=1) as ticket:
-            assert ticket.waited_s < 1
+        async with asyncio.timeout(5), its.enter(prompt_tokens=1, max_tokens=1) as permit:
+            assert permit.waited_s < 1
         wait_until(lambda: its._watch is None)
 
     asyncio.run(run())
@@ -119,9 +119,9 @@ def test_a_cancelled_task_leaves_its_place() -> None:
 def test_who_waits_is_told_where_it_stands() -> None:
     its, heard = gate(), list[Standing]()
     for _ in range(4):  # speeds are measured
-        with entered(its, prompt_tokens=1, max_tokens=10) as ticket:
+        with entered(its, prompt_tokens=1, max_tokens=10) as permit:
             time.sleep(0.1)
-            ticket.progress(10)
+            permit.progress(10)
     with (
         entered(its, prompt_tokens=1, max_tokens=10),
         pytest.raises(AdmissionError),
@@ -156,7 +156,7 @@ def test_rows_whose_deadline_is_over_or_absurdly_far_are_no_mistake(limit_s: flo
 
 
 def group_of(gate: Gate, prompt_tokens: float, kind: str | None = None, slo: float | None = None) -> str:
-    return gate.party("ann", prompt_tokens, 9, slo, kind, lambda _: None, lambda _: None).group
+    return gate.request_group("ann", prompt_tokens, 9, slo, kind, lambda _: None, lambda _: None).group
 
 
 def test_what_requests_of_a_kind_take_is_told_apart_by_the_lengths_of_their_prompts() -> None:
@@ -170,7 +170,7 @@ def test_what_requests_of_a_kind_take_is_told_apart_by_the_lengths_of_their_prom
 
 def test_how_long_answers_are_is_known_for_every_length_of_prompt() -> None:
     its = gate()
-    with entered(its, user="ann", prompt_tokens=5, max_tokens=100) as ticket:
-        ticket.progress(7)
-    longer = its.party("ann", 5000, 100, None, None, lambda _: None, lambda _: None)
+    with entered(its, user="ann", prompt_tokens=5, max_tokens=100) as permit:
+        permit.progress(7)
+    longer = its.request_group("ann", 5000, 100, None, None, lambda _: None, lambda _: None)
     assert longer.tokens == 7

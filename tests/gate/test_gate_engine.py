@@ -67,7 +67,7 @@ def test_rows_behind_a_gate_give_the_same_answers(engine: LocalEngine, admission
     its = behind(engine, admission)
     gated = PendingReplies(its, asked).result()
     assert [(r.index, r.text) for r in gated] == [(r.index, r.text) for r in plain]
-    wait_until(lambda: its.gate._desk is not None and its.gate._desk.is_idle)
+    wait_until(lambda: its.gate._queue is not None and its.gate._queue.is_idle)
 
 
 def test_no_more_rows_run_than_the_gate_allows(engine: LocalEngine) -> None:
@@ -85,8 +85,8 @@ def test_a_cancelled_relquery_gives_its_places_to_the_next(engine: LocalEngine) 
     second = PendingReplies(its, submission(5))
     first.cancel()
     assert len(second.result()) == 5
-    assert its.gate._desk is not None
-    wait_until(lambda: its.gate._desk.is_idle)  # type: ignore[union-attr]
+    assert its.gate._queue is not None
+    wait_until(lambda: its.gate._queue.is_idle)  # type: ignore[union-attr]
 
 
 def test_rows_that_wait_at_their_deadline_are_failures_of_that_kind(engine: LocalEngine) -> None:
@@ -151,8 +151,8 @@ def test_an_engine_that_turns_ten_times_slower_is_followed_within_30_seconds(eng
     """Its process is stopped for nine tenths of the time."""
     its = behind(engine, "static-8")
     pending = PendingReplies(its, submission(20_000, max_tokens=60))
-    assert its.gate._desk is not None
-    curve, pid = its.gate._desk.door.curve, its.pid
+    assert its.gate._queue is not None
+    curve, pid = its.gate._queue.controller.curve, its.pid
     assert pid is not None
     wait_until(lambda: len(curve.samples) >= 24)
 

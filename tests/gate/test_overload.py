@@ -1,4 +1,4 @@
-"""A desk before an engine at more than its capacity: who is let in is in time, whatever slows the engine."""
+"""A queue before an engine at more than its capacity: who is let in is in time, whatever slows the engine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from math import inf
 import pytest
 
 from relserve.gate.gate import Gate
-from relserve.gate.party import Party
-from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import AdmissionController
+from relserve.gate.permit import Permit
+from relserve.gate.request_group import RequestGroup
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.variants import make
@@ -28,8 +28,8 @@ CAPACITY = 350 / 0.035 / (TOKENS * 1.2)  # requests a second, if more and more r
 class Row:
     """One that runs."""
 
-    party: Party
-    ticket: Ticket
+    request_group: RequestGroup
+    permit: Permit
     tokens: float
     got: float
 
@@ -49,10 +49,12 @@ class Engine:
         told: bool = True, users: int = 1,
     ) -> None:  # fmt: skip
         promise = Promise() if promised else None
-        door = AdmissionController(make("ours"), late="error", shares=Shares(), most=320, promise=promise)
-        self.gate = Gate(door, clock=lambda: self.now_s)
-        assert self.gate._desk is not None
-        self.desk = self.gate._desk
+        controller = AdmissionController(
+            make("ours"), late="error", shares=Shares(), most=320, promise=promise
+        )
+        self.gate = Gate(controller, clock=lambda: self.now_s)
+        assert self.gate._queue is not None
+        self.queue = self.gate._queue
         self.long, self.told, self.users = long, told, users
         self.now_s, self.factor, self.hidden, self.slows = 0.0, 1.0, hidden, slows
         self.rows: list[Row] = []
@@ -70,19 +72,21 @@ class Engine:
         if self.long and self._random.random() < self.long:
             hidden, prompt = LONG * self._random.uniform(0.7, 1.3), 5000
 
-        def started(ticket: Ticket) -> None:
-            self.rows.append(Row(party, ticket, tokens, -hidden))
+        def started(permit: Permit) -> None:
+            self.rows.append(Row(request_group, permit, tokens, -hidden))
 
         def refused(_: Exception) -> None:
             self.came_to["refused"] += 1
 
         most = 200 if self.users > 1 else 24 if user == SQL else int(TOKENS)
         limit = None if limit_s == inf else limit_s
-        party = self.gate.party(user, prompt if self.told else 0, most, limit, None, started, refused)
-        party.waits = waits
-        self.desk.come(party, self.now_s)
-        if not waits and party.num_waiting:
-            self.desk.refuse_late(party, self.now_s)
+        request_group = self.gate.request_group(
+            user, prompt if self.told else 0, most, limit, None, started, refused
+        )
+        request_group.waits = waits
+        self.queue.come(request_group, self.now_s)
+        if not waits and request_group.num_waiting:
+            self.queue.refuse_late(request_group, self.now_s)
 
     def passes(self, seconds: float, load: float = 0.0) -> None:
         """So much time, in which requests of two kinds come at a load."""
@@ -103,22 +107,22 @@ class Engine:
             self._step()
             if self.now_s - self._looked_s >= LOOK_S:
                 self._looked_s = self.now_s
-                self.desk.look(self.now_s)
+                self.queue.look(self.now_s)
 
     def _step(self) -> None:
         tokens = STEP_S * self.factor * 350 / (1 + self.slows * max(len(self.rows) - 1, 0))
         for row in list(self.rows):
             row.got += tokens
-            row.ticket.said = max(min(row.got, row.tokens), 0.0)
-            if row.got >= row.tokens or self.now_s > row.party.deadline_s:
+            row.permit.num_output_tokens = max(min(row.got, row.tokens), 0.0)
+            if row.got >= row.tokens or self.now_s > row.request_group.deadline_s:
                 self.rows.remove(row)
                 is_late = row.got < row.tokens
                 self.came_to["late" if is_late else "in time"] += 1
-                self.in_time[row.party.user] += not is_late
+                self.in_time[row.request_group.user] += not is_late
                 if is_late:
-                    self.desk.leave(row.party, self.now_s)
+                    self.queue.leave(row.request_group, self.now_s)
                 else:
-                    self.desk.done(row.party, row.ticket, self.now_s)
+                    self.queue.done(row.request_group, row.permit, self.now_s)
 
 
 @pytest.mark.long
@@ -176,8 +180,8 @@ def two_users(engine: Engine, greedy: int, modest: int = 8, seconds: float = 25)
     """Have two users keep `modest` and `greedy` requests under way; how many ran in each step."""
     ran = []
     for _ in range(round(seconds / STEP_S)):
-        inside = Counter(row.party.user for row in engine.rows)
-        waits = Counter(party.user for party in engine.desk.parties)
+        inside = Counter(row.request_group.user for row in engine.rows)
+        waits = Counter(request_group.user for request_group in engine.queue.request_groups)
         for user, most in ((MODEST, modest), (GREEDY, greedy)):
             for _ in range(most - inside[user] - waits[user]):
                 engine.comes(user, TOKENS, inf, waits=True)
@@ -202,7 +206,7 @@ def test_who_pauses_for_a_moment_does_not_lose_its_share_meanwhile() -> None:
         came_s = engine.now_s
         for _ in range(8):
             engine.comes(MODEST, TOKENS, inf, waits=True)
-        while any(row.party.user == MODEST for row in engine.rows):
+        while any(row.request_group.user == MODEST for row in engine.rows):
             two_users(engine, 500, modest=0, seconds=STEP_S)
         took_s.append(engine.now_s - came_s)
         two_users(engine, 500, modest=0, seconds=1.5)

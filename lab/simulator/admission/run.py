@@ -1,4 +1,4 @@
-"""Serve requests through a door and a simulated engine; measure an engine's speeds by load beforehand."""
+"""Serve requests on a simulated engine behind a controller; measure its speeds by load beforehand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from lab.simulator.admission.engine import CurveEngineSpec, RunningJob, SimulatedCurveEngine
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn, Admit, Wait
 from relserve.policies.admission.scalability import SpeedSample
 
@@ -19,7 +19,7 @@ class Spec(NamedTuple):
     """A request as it really is.
 
     Attributes:
-        tokens: that the door is told to expect.
+        tokens: that the controller is told to expect.
         num_output: that it will say.
     """
 
@@ -74,7 +74,7 @@ class AdmissionOutcome:
 def simulate(
     specs: Sequence[Spec],
     engine: CurveEngineSpec,
-    door: AdmissionController,
+    controller: AdmissionController,
     seed: int = 0,
     poll_s: float | None = POLL_S,
 ) -> AdmissionOutcome:
@@ -85,23 +85,23 @@ def simulate(
         poll_s: between two looks at those that wait, beside arrivals and ends; None where only these count.
 
     Raises:
-        RuntimeError: requests wait, none runs, and the door lets none in for an hour.
+        RuntimeError: requests wait, none runs, and the controller lets none in for an hour.
     """
-    run = _Run(SimulatedCurveEngine(engine, seed), door)
+    run = _Run(SimulatedCurveEngine(engine, seed), controller)
     upcoming = sorted(specs, key=lambda spec: spec.arrival_s, reverse=True)
     idle_since_s = 0.0
-    while upcoming or run.engine.jobs or door.waiting:
+    while upcoming or run.engine.jobs or controller.waiting:
         while upcoming and upcoming[-1].arrival_s <= run.engine.now_s:
             run.comes(upcoming.pop())
         next_s = upcoming[-1].arrival_s if upcoming else inf
         now_s = run.engine.now_s
         if run.engine.jobs:
             idle_since_s = now_s
-        elif door.waiting and now_s - idle_since_s > 3600:
-            raise RuntimeError(f"{door.policy.name} lets none of {len(door.waiting)} requests in")
-        if door.waiting and poll_s is not None:
+        elif controller.waiting and now_s - idle_since_s > 3600:
+            raise RuntimeError(f"{controller.policy.name} lets none of {len(controller.waiting)} requests in")
+        if controller.waiting and poll_s is not None:
             next_s = min(next_s, now_s + poll_s)
-        elif door.waiting and not run.engine.jobs:
+        elif controller.waiting and not run.engine.jobs:
             next_s = min(next_s, now_s + 1.0)
         elif poll_s is not None and run.engine.jobs:
             next_s = min(next_s, now_s + 10 * poll_s)  # speeds are measured while nobody waits, too
@@ -111,7 +111,7 @@ def simulate(
         for job in ended:
             run.ends(job)
         if not ended:
-            run.start(door.poll(run.engine.now_s))
+            run.start(controller.poll(run.engine.now_s))
     return AdmissionOutcome(
         [run.served[spec.request_id] for spec in sorted(specs, key=_arrival)], run.most_at_once
     )
@@ -122,10 +122,10 @@ def _arrival(spec: Spec) -> float:
 
 
 class _Run:
-    """The door, the engine, and what has become of each request."""
+    """The controller, the engine, and what has become of each request."""
 
-    def __init__(self, engine: SimulatedCurveEngine, door: AdmissionController) -> None:
-        self.engine, self.door = engine, door
+    def __init__(self, engine: SimulatedCurveEngine, controller: AdmissionController) -> None:
+        self.engine, self.controller = engine, controller
         self.served: dict[str, ServedRequest] = {}
         self.most_at_once = 0
 
@@ -135,7 +135,7 @@ class _Run:
         request = AdmissionRequest(
             spec.request_id, spec.slo_class, spec.user, spec.arrival_s, deadline_s, spec.tokens
         )
-        decision = self.door.offered(request, self.engine.now_s)
+        decision = self.controller.offered(request, self.engine.now_s)
         if isinstance(decision, Admit):
             self._starts(spec.request_id)
         elif isinstance(decision, Wait):
@@ -157,11 +157,11 @@ class _Run:
 
     def ends(self, job: RunningJob) -> None:
         self.served[job.request_id].ended_s = self.engine.now_s
-        self.start(self.door.done(job.request_id, self.engine.now_s, job.num_output))
+        self.start(self.controller.done(job.request_id, self.engine.now_s, job.num_output))
 
     def tells(self) -> None:
         said = {request_id: self.engine.generated(request_id) for request_id in self.engine.jobs}
-        self.door.progress(said, self.engine.now_s)
+        self.controller.progress(said, self.engine.now_s)
 
 
 class ProfiledRequest(NamedTuple):

@@ -132,11 +132,11 @@ class FleetSocket:
         headers = {REQUEST_ID: told.get(REQUEST_ID) or uuid.uuid4().hex, **trace_of(told)}
         chat = Chat(fleet.roster, self._ways, path, body, entering, headers)
         await fleet.begin()
-        async with entering.entered(fleet.gate, chat.num_said, caller) as ticket:
-            counted = entering.counting(send, ticket, caller)
+        async with entering.entered(fleet.gate, chat.num_said, caller) as permit:
+            counted = entering.counting(send, permit, caller)
             fleet.roster.holders.add(chat)
             fleet.look()
             try:
-                await caller.unless_left(chat.forward(counted, lambda: ticket.said))
+                await caller.unless_left(chat.forward(counted, lambda: permit.num_output_tokens))
             finally:
                 fleet.roster.holders.discard(chat)

@@ -9,12 +9,12 @@ from functools import cache
 
 from relserve.call.relquery import Reply, Submission
 from relserve.gate.gate import Gate
+from relserve.gate.permit import Permit
 from relserve.gate.rows import GatedRows
-from relserve.gate.ticket import Ticket
 
 
 class Admitted:
-    """Which rows of a submission run, each with its ticket.
+    """Which rows of a submission run, each with its permit.
 
     Args:
         num_said: tokens that a request has said so far; default: that is not seen.
@@ -25,7 +25,7 @@ class Admitted:
     ) -> None:
         self._gate, self._submission, self._num_said = gate, submission, num_said
         self._rows: GatedRows | None = None
-        self._tickets: dict[int, Ticket] = {}
+        self._permits: dict[int, Permit] = {}
         self._asked: dict[int, tuple[int, Sequence[str]]] = {}  # tokens said before, and who says more now
 
     def come(self, num_rows: int) -> None:
@@ -43,25 +43,25 @@ class Admitted:
             AdmissionError: the deadline has passed.
         """
         assert self._rows is not None
-        tickets = await self._rows.take(len(indices))
-        self._tickets.update(zip(indices, tickets, strict=False))
-        return len(tickets)
+        permits = await self._rows.take(len(indices))
+        self._permits.update(zip(indices, permits, strict=False))
+        return len(permits)
 
     def asks(self, index: int, request_ids: Sequence[str]) -> None:
         """These requests are about a row, after those before them have ended."""
-        before = self._tickets[index].said if index in self._tickets else 0.0
+        before = self._permits[index].num_output_tokens if index in self._permits else 0.0
         self._asked[index] = int(before), request_ids
 
     def ended(self, index: int, reply: Reply | None) -> None:
         """A row has its reply, or was given up."""
-        ticket = self._tickets.pop(index, None)
+        permit = self._permits.pop(index, None)
         self._asked.pop(index, None)
-        if ticket is None or self._rows is None:
+        if permit is None or self._rows is None:
             return
         if reply is None:
-            self._rows.gone(ticket)
+            self._rows.gone(permit)
         else:
-            self._rows.done(ticket, reply.usage.output_tokens)
+            self._rows.done(permit, reply.usage.output_tokens)
 
     def leave(self) -> None:
         """Give up what waits and runs."""
@@ -71,9 +71,9 @@ class Admitted:
 
     def _measure(self) -> None:
         for index, (before, request_ids) in list(self._asked.items()):
-            if (ticket := self._tickets.get(index)) is not None:
+            if (permit := self._permits.get(index)) is not None:
                 said = sum(map(self._num_said, request_ids))
-                ticket.progress(max(before + said, ticket.said))
+                permit.progress(max(before + said, permit.num_output_tokens))
 
 
 @cache

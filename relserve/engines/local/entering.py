@@ -17,7 +17,7 @@ from relserve.call.token_counts import count_of
 from relserve.engines.local.asgi_socket import send_error
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
-from relserve.gate.ticket import Ticket
+from relserve.gate.permit import Permit
 
 ENTERS = "x-relserve-enters"  # a header, which only who reaches the socket can send
 REQUEST_ID = "x-request-id"  # what vLLM's own ids are made of
@@ -62,7 +62,7 @@ class Entering:
     @asynccontextmanager
     async def entered(
         self, gate: Gate, num_said: Callable[[Sequence[str]], float], caller: OpenAICaller
-    ) -> AsyncIterator[Ticket]:
+    ) -> AsyncIterator[Permit]:
         """While inside, it may run.
 
         Args:
@@ -81,20 +81,20 @@ class Entering:
         )  # fmt: skip
         async with AsyncExitStack() as stack:
             stack.callback(caller.close)
-            ticket = await caller.unless_left(entry.__aenter__())
+            permit = await caller.unless_left(entry.__aenter__())
             stack.push_async_exit(entry)
 
             def measure() -> None:
-                ticket.progress(max(num_said(self.ids), ticket.said))
+                permit.progress(max(num_said(self.ids), permit.num_output_tokens))
 
             gate.meters.add(measure)
             stack.callback(gate.meters.discard, measure)
-            yield ticket
+            yield permit
             if not caller.is_answered:
                 raise CallerLeft  # what was said until then tells of no length
 
-    def counting(self, send: Send, ticket: Ticket, caller: OpenAICaller) -> Send:
-        """Sends, and tells the ticket what an answer says of its tokens."""
+    def counting(self, send: Send, permit: Permit, caller: OpenAICaller) -> Send:
+        """Sends, and tells the permit what an answer says of its tokens."""
         is_good = False
 
         async def sending(message: Any) -> None:
@@ -104,7 +104,7 @@ class Entering:
             elif is_good and not message.get("more_body"):
                 caller.is_answered = not caller.has_left
             if said := _SAID.findall(message.get("body", b"")):
-                ticket.progress(max(count_of(int(said[-1])) or 0, ticket.said))
+                permit.progress(max(count_of(int(said[-1])) or 0, permit.num_output_tokens))
             await send(message)
 
         return sending

@@ -99,8 +99,8 @@ class OpenAISocket:
                     return
                 caller = await OpenAICaller.read(receive)
                 said = partial(num_tokens_said, running.client)
-                async with entering.entered(self._engine.gate, said, caller) as ticket:
-                    counted = entering.counting(sending, ticket, caller)
+                async with entering.entered(self._engine.gate, said, caller) as permit:
+                    counted = entering.counting(sending, permit, caller)
                     # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
                     await running.ask(app(scope, caller.receive, counted))
             except CallerLeft:

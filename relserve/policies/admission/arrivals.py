@@ -8,7 +8,7 @@ from math import exp
 from relserve.policies.admission.policy import Learnt
 
 COUNTED_S = 8.0  # over how long arrivals are counted
-FIRST_S = 0.5  # that the door is taken to have been open before its first request
+FIRST_S = 0.5  # for which the controller is taken to have counted before its first request
 QUIET = 4.0  # arrivals that did not come, after which fewer are foreseen: one in 50 such pauses is chance
 
 

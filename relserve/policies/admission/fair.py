@@ -101,9 +101,9 @@ class Presence:
     Turns alone are no fair shares on an engine that runs many at once: whoever has few requests has none that
     waits for its turn, and is slowed down by all that run. So requests of one user, beyond as many as another
     has by weight, may cost that one `MAY_COST` of the speed at which all have so many; the first of a user's
-    may always start. What waits at the door is had, too: else two users would hold each other at the few that
-    they happen to run. And who has gone counts with what it had, until it is forgotten: else the fewer the
-    longer it has been away, and would hold others at fewer and fewer.
+    may always start. What was offered and waits is had, too: else two users would hold each other at the
+    few that they happen to run. And a user who has left counts with what it had, until it is forgotten: else
+    it would count for less the longer it has been away, and would limit others to fewer and fewer.
     """
 
     def __init__(self, shares: Shares) -> None:

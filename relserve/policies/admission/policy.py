@@ -16,12 +16,12 @@ LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it h
 
 @dataclass(slots=True)
 class RunningRequest:
-    """A request that has started; the door's own record, which policies only read.
+    """A request that has started; the controller's own record, which policies only read.
 
     Attributes:
         admitted_s: when it started.
         needed_speed: the speed that it needed then, tokens a second; 0 where its limit was lost.
-        began, load_s: the door's counters of tokens and of load over time, as of then.
+        began, load_s: the controller's counters of tokens and of load over time, as of then.
         said: tokens that it has said, as far as the engine has told.
     """
 
@@ -35,7 +35,7 @@ class RunningRequest:
 
 @dataclass(slots=True)
 class Learnt:
-    """What is known of a group of requests; the door's own record, which policies only read.
+    """What is known of a group of requests; the controller's own record, which policies only read.
 
     Attributes:
         work_per_token: tokens' worth of work for each token that its requests are expected to say, with
@@ -61,9 +61,9 @@ class AdmissionView(NamedTuple):
         curve: the speed by load; None while nothing is measured.
         is_poor: whether the curve tells little about this engine.
         fallback: the static limit to hold to where it does.
-        served: the door's counter of tokens that each of those inside has got by the curve.
+        served: the controller's counter of tokens that each of those inside has got by the curve.
         learnt: by group of requests.
-        unseen: what the arrivals counted are to be multiplied by, more than 1 soon after the door opened.
+        unseen: what the arrivals counted are to be multiplied by, more than 1 soon after the start.
         promise: that those who start will be in time; None: as many as can be.
     """
 

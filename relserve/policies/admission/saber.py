@@ -17,8 +17,8 @@ Errata, where the paper contradicts itself or cannot be meant as printed:
 * Demotion is no line of Algorithm 1; step 1 of the text has it: a request goes from the high-priority queue
   (HPQ) to the low-priority one (LPQ) when it needs more than the fastest speed, that of load 1. What it needs
   only grows, so the queues are told apart anew in each iteration.
-* Line 20 executes whatever the engine runs already. Where its places are all taken (the door's `most`) it
-  would wait in the engine; here it waits before it, in its place in the queue.
+* Line 20 executes whatever the engine runs already. Where its places are all taken (`most` of the
+  controller) it would wait in the engine; here it waits before it, in its place in the queue.
 """
 
 from __future__ import annotations

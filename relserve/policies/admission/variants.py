@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relserve.policies.admission.ours import InTimeAdmission
+from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.policy import AdmissionPolicy
 from relserve.policies.admission.saber import Saber
 from relserve.policies.admission.static import LIMITS, StaticLimit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from relserve.policies.budget.lens import Lens
-from relserve.policies.budget.ours import SlackBudget
 from relserve.policies.budget.policy import BudgetPolicy
+from relserve.policies.budget.slack import SlackBudget
 from relserve.policies.budget.static import StaticBudget
 
 TOKENS = 2048  # vLLM's own default on most machines

@@ -69,16 +69,16 @@ def test_no_more_rows_run_than_it_lets_in_also_when_a_member_dies_and_comes_back
         await fleet.start()
         while len(fleet.roster.open_members) < 2:
             await asyncio.sleep(0.01)
-        assert fleet.gate._desk is not None
-        assert fleet.gate._desk.door.most == 20  # 16 run, and a quarter more may wait in engines
+        assert fleet.gate._queue is not None
+        assert fleet.gate._queue.controller.most == 20  # 16 run, and a quarter more may wait in engines
         asking = asyncio.ensure_future(collect(fleet, submission(200, told=told.append)))
         while not asking.done():
-            seen.append((num_running(fleet), fleet.gate._desk.door.load))
+            seen.append((num_running(fleet), fleet.gate._queue.controller.load))
             if len(seen) == 20:
                 b.down = "not yet"
                 b.die()
             if len(seen) > 40 and b.down:
-                assert fleet.gate._desk.door.most == 10
+                assert fleet.gate._queue.controller.most == 10
                 b.down = ""
             await asyncio.sleep(0.01)
         return await asking
@@ -87,8 +87,8 @@ def test_no_more_rows_run_than_it_lets_in_also_when_a_member_dies_and_comes_back
     assert sorted(reply.index for reply in replies) == list(range(200))
     assert max(load for _, load in seen) <= 20
     assert told[0].num_waiting > 100
-    assert fleet.gate._desk is not None
-    wait_until(lambda: fleet.gate._desk.door.most == 20)  # type: ignore[union-attr]
+    assert fleet.gate._queue is not None
+    wait_until(lambda: fleet.gate._queue.controller.most == 20)  # type: ignore[union-attr]
 
 
 def test_rows_that_wait_at_their_deadline_fail_with_the_estimate() -> None:
@@ -113,8 +113,8 @@ def test_who_leaves_gives_its_places_to_the_next() -> None:
         await asyncio.wait([asking])
 
     spawn(leaves()).result(TIMEOUT_S)
-    assert fleet.gate._desk is not None
-    assert fleet.gate._desk.is_idle
+    assert fleet.gate._queue is not None
+    assert fleet.gate._queue.is_idle
 
 
 def test_a_fleet_that_does_not_come_up_says_so_before_the_gate() -> None:

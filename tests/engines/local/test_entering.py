@@ -34,8 +34,8 @@ async def asked(gate: Gate, hangs_up: bool = False, status: int = 200, says: int
 
     caller = OpenAICaller(b"{}", receive)
     its = entering()
-    async with its.entered(gate, lambda ids: 0, caller) as ticket:
-        counted = its.counting(send, ticket, caller)
+    async with its.entered(gate, lambda ids: 0, caller) as permit:
+        counted = its.counting(send, permit, caller)
         await counted({"type": "http.response.start", "status": status})
         await counted({
             "type": "http.response.body", "body": b'{"completion_tokens":%d}' % says, "more_body": True,
@@ -47,7 +47,7 @@ async def asked(gate: Gate, hangs_up: bool = False, status: int = 200, says: int
 
 
 def expected(gate: Gate) -> float:
-    return gate.party("ann", 5, 100, None, None, lambda _: None, lambda _: None).tokens
+    return gate.request_group("ann", 5, 100, None, None, lambda _: None, lambda _: None).tokens
 
 
 def test_a_whole_answer_tells_how_long_answers_are() -> None:

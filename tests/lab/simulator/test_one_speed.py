@@ -1,4 +1,4 @@
-"""The engine by its curve of speeds, and doors in front of it."""
+"""The engine by its curve of speeds, and controllers in front of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from lab.simulator.admission.engine import CurveEngineSpec, SimulatedCurveEngine, SpeedChange, usl_speed
 from lab.simulator.admission.run import AdmissionOutcome, Spec, profile, simulate
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.variants import make
@@ -99,19 +99,19 @@ def test_refused_past_the_deadline_where_late_is_an_error() -> None:
 def test_the_model_follows_a_tenfold_change_within_thirty_seconds(factor: float) -> None:
     """NexusSched's Figure 10, which the acceptance takes: the speed predicted 30 s after the change."""
     known = [m.decoding for m in profile(specs(300, 0.0), EXACT, (1, 10, 40))]
-    door = AdmissionController(make("static-20"), OnlineCurve(known))
+    controller = AdmissionController(make("static-20"), OnlineCurve(known))
     spec = replace(EXACT, noise=0.05, changes=(SpeedChange(20.0, factor),))
     waiting = specs(200, 0.25) if factor < 1 else specs(2500, 0.02)
     predicted: dict[float, float] = {}
-    poll = door.poll
+    poll = controller.poll
 
     def watched(now_s: float) -> object:
-        if door.curve.curve is not None:
-            predicted[now_s] = door.curve.curve.speed(15)
+        if controller.curve.curve is not None:
+            predicted[now_s] = controller.curve.curve.speed(15)
         return poll(now_s)
 
-    door.poll = watched  # type: ignore[method-assign, assignment]
-    simulate(waiting, spec, door)
+    controller.poll = watched  # type: ignore[method-assign, assignment]
+    simulate(waiting, spec, controller)
     before = [speed for at_s, speed in predicted.items() if 10 < at_s < 20]
     after = [speed for at_s, speed in predicted.items() if 30 <= at_s < 40]
     assert before

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
+from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.kept import Keeping
-from relserve.policies.admission.ours import InTimeAdmission
 from relserve.policies.admission.policy import AdmissionView
 from relserve.policies.admission.promise import Promise
 from tests.policies.admission.views import CURVE, request, running, view

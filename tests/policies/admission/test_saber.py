@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.offline import LOADS, PROMPT_SHARE, profile
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.policy import AdmissionChoice, RunningRequest
@@ -28,7 +28,7 @@ def chosen(
     return Saber("saber").choose(view(waiting, inside, now_s))
 
 
-def door(**more: object) -> AdmissionController:
+def controller(**more: object) -> AdmissionController:
     return AdmissionController(Saber("saber"), OnlineCurve(SAMPLES, learns=False), **more)  # type: ignore[arg-type]
 
 
@@ -66,7 +66,7 @@ def test_the_low_queue_waits_for_the_high_one_to_be_empty() -> None:
 
 def test_one_users_low_queue_waits_for_the_high_queue_of_all_others() -> None:
     """Line 17 is about one queue for all: a lost limit goes before nobody's that can be kept."""
-    its = door()
+    its = controller()
     for i in range(34):
         its.offered(request(f"r{i}", 10, inf, user="ann"), i * DELTA_S)
     its.offered(request("able", 900, 10, arrival_s=1, user="bob"), 1.0)  # 34 run: too slow for it
@@ -80,7 +80,7 @@ def test_one_users_low_queue_waits_for_the_high_queue_of_all_others() -> None:
 
 def test_the_low_queue_is_served_in_order_without_a_look_at_the_speed() -> None:
     """Lines 18 to 20, one an iteration, also past the deadline."""
-    its = door(most=20)
+    its = controller(most=20)
     for i in range(20):
         its.offered(request(f"r{i}", 10, inf), i * DELTA_S)
     for name, came_s in (("third", 1.3), ("first", 1.1), ("second", 1.2)):
@@ -91,7 +91,7 @@ def test_the_low_queue_is_served_in_order_without_a_look_at_the_speed() -> None:
 
 
 def test_nobody_is_refused_also_whose_limit_is_over_when_it_comes() -> None:
-    its = door(most=1)
+    its = controller(most=1)
     assert isinstance(its.offered(request("a", 100, 10), 0.0), Admit)
     its.offered(request("b", 100, 2), 0.0)
     its.offered(request("over", 100, 1), 5.0)
@@ -102,7 +102,7 @@ def test_nobody_is_refused_also_whose_limit_is_over_when_it_comes() -> None:
 
 def test_who_runs_without_hope_shuts_nobody_out() -> None:
     """No speed is recorded where line 20 executes; by its own it would need 5,000 tokens a second."""
-    its = door()
+    its = controller()
     its.offered(request("hopeless", 5000, 1), 0.0)
     assert its.load == 1
     assert isinstance(its.offered(request("able", 10, 10), 1.0), Admit)
@@ -110,7 +110,7 @@ def test_who_runs_without_hope_shuts_nobody_out() -> None:
 
 def test_one_starts_in_delta_however_often_it_is_asked() -> None:
     """Line 23, after an iteration in which nobody started, too."""
-    its = door()
+    its = controller()
     for i in range(10):
         its.offered(request(f"r{i}", 10, inf), 0.0)
     assert its.load == 1
@@ -132,7 +132,7 @@ def test_a_clock_that_goes_back_stops_nobody() -> None:
 
 
 def test_only_the_first_of_the_queue_are_looked_at() -> None:
-    """Line 6: in the order of arrival, whoever came to the door first."""
+    """Line 6: in the order of arrival, whoever came to the controller first."""
     inside = [running(f"r{i}") for i in range(34)]
     slow = [request(f"slow{i}", 900, 10) for i in range(WINDOW)]
     quick = request("quick", 10, 10, arrival_s=0.1)
@@ -176,7 +176,7 @@ def test_engines_that_share_the_load_are_as_fast_as_one_with_its_part() -> None:
 
 
 def test_what_is_measured_while_it_serves_changes_nothing() -> None:
-    its = door()
+    its = controller()
     before = its.curve.curve
     for i in range(8):
         its.offered(request(f"r{i}", 1000, inf), i * DELTA_S)

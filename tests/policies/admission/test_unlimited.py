@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from relserve.policies.admission.ours import InTimeAdmission
+from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.policy import Learnt
 from tests.policies.admission.views import request, running, view
 

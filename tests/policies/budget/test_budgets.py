@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.policies.budget.lens import EPSILON, Lens
-from relserve.policies.budget.ours import SlackBudget
 from relserve.policies.budget.policy import BudgetPolicy
+from relserve.policies.budget.slack import SlackBudget
 from relserve.policies.budget.state import BudgetView, EndedRequest, Work, works_at
 from relserve.policies.budget.variants import NAMES, make
 from tests.policies.budget.seen import measured, seconds_of, view, works

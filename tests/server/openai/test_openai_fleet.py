@@ -113,11 +113,15 @@ def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(
     asked: Any = {"model": "fleet", "prompt": "hi", **FOR_LONG}
     asking = threading.Thread(target=lambda: client.completions.create(**asked))
     asking.start()
-    desk = fleet.gate._desk
-    assert desk is not None
-    wait_until(lambda: any(one.said > 20 for each in desk._of.values() for one in each.tickets.values()))
+    queue = fleet.gate._queue
+    assert queue is not None
+    wait_until(
+        lambda: any(
+            one.num_output_tokens > 20 for rows in queue._of.values() for one in rows.permits.values()
+        )
+    )
     asking.join(PATIENCE_S)
-    wait_until(lambda: desk.is_idle)  # a moment after the client has its answer
+    wait_until(lambda: queue.is_idle)  # a moment after the client has its answer
 
 
 def test_a_member_that_is_killed_costs_only_answers_that_had_begun(

@@ -1,4 +1,4 @@
-"""The door of one engine: who waits, who runs, what is learnt of speeds and classes. It owns no clock.
+"""One engine's admission controller: who waits, who runs, what is learnt of speeds and classes. No clock.
 
 An engine, `relserve serve` or a gateway calls `offered` for a request that comes, `progress` now and then
 with the tokens that those inside have said, `poll` to learn who starts, and `done` for one that has ended.
@@ -34,7 +34,7 @@ BLIND_S = 1.0  # without one, whole requests tell the speed
 RENEWS = 0.05  # weight of the newest in what is learnt of a group
 MOST_GROUPS = 1000
 UNSEEN, BLIND = 1.5, 4  # under a promise so many times the highest load measured; at first so many
-CLOCK_S = 0.01  # by which whoever gives up at a deadline may be early by the door's clock
+CLOCK_S = 0.01  # by which whoever gives up at a deadline may be early by the controller's clock
 LEAST_SPREAD = 0.05
 
 
@@ -47,7 +47,7 @@ class AdmissionController:
         late: what becomes of a request whose deadline is over: it runs last, or is an error.
         shares: fair shares between users, of whom the policy is shown one after another; None: all are alike.
         fallback: the static limit where the curve is poor; None: what measured speeds allow.
-        most: places in the engine, where more would only wait behind the door; None: as many as may start.
+        most: places in the engine, where more would only wait inside it; None: as many as may start.
         promise: that those who start will be in time; None: as many as can be.
 
     Attributes:
@@ -181,7 +181,7 @@ class AdmissionController:
     def gone(self, request_id: str, now_s: float, tokens: float = 0.0) -> None:
         """A request was cancelled, wherever it is; one that ran had said so many tokens.
 
-        Unknown ones are none of the door's business.
+        Unknown ones are none of the controller's business.
         """
         self._pass(now_s)
         self._waiting.pop(request_id, None)

@@ -1,4 +1,4 @@
-"""The door: decisions with their lines, estimates, refusals past the deadline only, and what is learnt."""
+"""The controller: decisions in words, estimates, refusals past the deadline only, and what is learnt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.errors import OptionError
-from relserve.policies.admission.door import BLIND, AdmissionController
+from relserve.policies.admission.controller import BLIND, AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.promise import Promise
@@ -20,14 +20,14 @@ from relserve.policies.admission.variants import make
 from tests.policies.admission.views import CURVE, request
 
 
-def door(name: str = "ours", **options: object) -> AdmissionController:
-    """A door before an engine whose speeds are known."""
+def controller(name: str = "ours", **options: object) -> AdmissionController:
+    """A controller before an engine whose speeds are known."""
     samples = [SpeedSample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100) for _ in range(10)]
     return AdmissionController(make(name), OnlineCurve(samples), **options)  # type: ignore[arg-type]
 
 
 def test_it_admits_tells_an_estimate_and_starts_who_waited() -> None:
-    its = door("static-1")
+    its = controller("static-1")
     assert isinstance(its.offered(request("a", 100, 10), 0.0), Admit)
     second = its.offered(request("b", 100, 10), 0.0)
     assert isinstance(second, Wait)
@@ -39,7 +39,7 @@ def test_it_admits_tells_an_estimate_and_starts_who_waited() -> None:
 
 
 def test_past_its_deadline_and_only_then_a_request_is_refused() -> None:
-    its = door("static-1", late="error")
+    its = controller("static-1", late="error")
     its.offered(request("a", 100, 100), 0.0)
     its.offered(request("b", 100, 5), 0.0)
     assert its.poll(4.9).refused == ()
@@ -50,7 +50,7 @@ def test_past_its_deadline_and_only_then_a_request_is_refused() -> None:
 
 
 def test_late_requests_run_last_where_that_is_wanted() -> None:
-    its = door()
+    its = controller()
     its.offered(request("a", 100, 1.2), 0.0)
     its.offered(request("b", 5000, 2), 0.0)
     its.done("a", 1.0, 100)
@@ -89,7 +89,7 @@ def test_limits_on_tokens_are_one_on_the_whole_request_where_both_are_given() ->
 
 
 def test_a_limit_below_what_one_step_takes_is_told_and_blocks_nobody() -> None:
-    its = door()
+    its = controller()
     for i in range(20):
         its.offered(request(f"r{i}", 660, 12), 0.0)
     told = its.offered(request("absurd", 100, 1e-6), 0.0)
@@ -101,17 +101,17 @@ def test_a_limit_below_what_one_step_takes_is_told_and_blocks_nobody() -> None:
 
 @pytest.mark.parametrize("tokens", [0, -1, nan, inf])
 def test_lengths_that_are_none_are_refused(tokens: float) -> None:
-    assert isinstance(door().offered(request("a", tokens, 5, kind="k"), 0.0), Refuse)
+    assert isinstance(controller().offered(request("a", tokens, 5, kind="k"), 0.0), Refuse)
 
 
 def test_what_is_over_before_it_begins_is_refused_where_late_is_an_error() -> None:
     over = request("a", 5, 1)
-    assert door(late="error").offered(over, 2.0) == Refuse("its limit is over before it begins")
-    assert isinstance(door().offered(over._replace(deadline_s=nan), 2.0), Refuse)
+    assert controller(late="error").offered(over, 2.0) == Refuse("its limit is over before it begins")
+    assert isinstance(controller().offered(over._replace(deadline_s=nan), 2.0), Refuse)
 
 
 def test_what_is_over_before_it_begins_runs_last_where_that_is_wanted() -> None:
-    its = door("static-1")
+    its = controller("static-1")
     its.offered(request("r", 100, 10), 0.0)
     told = its.offered(request("a", 5, 1), 2.0)
     assert isinstance(told, Wait)
@@ -120,14 +120,14 @@ def test_what_is_over_before_it_begins_runs_last_where_that_is_wanted() -> None:
 
 
 def test_an_id_comes_once() -> None:
-    its = door()
+    its = controller()
     its.offered(request("a"), 0.0)
     with pytest.raises(ValueError, match="'a' is there already"):
         its.offered(request("a"), 0.0)
 
 
 def test_cancelled_requests_are_forgotten() -> None:
-    its = door("static-1")
+    its = controller("static-1")
     its.offered(request("a"), 0.0)
     its.offered(request("b"), 0.0)
     its.gone("b", 0.1)
@@ -157,7 +157,7 @@ def test_without_progress_whole_requests_teach_it() -> None:
 
 
 def test_it_learns_how_much_a_class_takes() -> None:
-    its = door()
+    its = controller()
     for i in range(60):
         its.offered(request(f"r{i}", 100, 100, arrival_s=10.0 * i, kind="k"), 10.0 * i)
         its.progress({f"r{i}": 1}, 10.0 * i + 1.01)  # its prompt took a second
@@ -198,7 +198,7 @@ def test_what_began_before_a_speed_was_known_tells_of_no_work() -> None:
 def test_what_is_given_up_at_its_deadline_was_late_and_what_is_cancelled_before_was_not(
     after_s: float, is_late: bool
 ) -> None:
-    its = door(promise=Promise())
+    its = controller(promise=Promise())
     for number in range(20):
         its.offered(request(f"r{number}", 100, 10, 20.0 * number, kind="k"), 20.0 * number)
         its.gone(f"r{number}", 20.0 * number + after_s)
@@ -211,7 +211,7 @@ def test_under_a_promise_nobody_looks_for_a_static_limit_among_all_samples(
     promised: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = list[int]()
-    monkeypatch.setattr("relserve.policies.admission.door.best_limit", lambda *_: looked.append(1) or 1)
+    monkeypatch.setattr("relserve.policies.admission.controller.best_limit", lambda *_: looked.append(1) or 1)
     its = AdmissionController(make("ours"), OnlineCurve(), promise=Promise() if promised else None)
     for number in range(40):  # a curve that tells nothing
         its.curve.add(SpeedSample(1 + number % 7, 10.0 if number % 2 else 300.0))
@@ -221,7 +221,7 @@ def test_under_a_promise_nobody_looks_for_a_static_limit_among_all_samples(
 
 
 def test_shares_decide_between_users() -> None:
-    its = door("static-1", shares=Shares())
+    its = controller("static-1", shares=Shares())
     its.offered(request("a0", user="a"), 0.0)
     for i in range(1, 30):
         its.offered(request(f"a{i}", user="a"), 0.0)
@@ -232,7 +232,7 @@ def test_shares_decide_between_users() -> None:
 @given(st.data(), st.sampled_from(["ours", "saber", "static-3"]), st.sampled_from(["last", "error"]))
 def test_everybody_starts_or_is_refused_once(data: st.DataObject, name: str, late: str) -> None:
     has_shares = name != "saber" and data.draw(st.booleans())
-    its = door(name, late=late, shares=Shares() if has_shares else None)
+    its = controller(name, late=late, shares=Shares() if has_shares else None)
     now_s, started, refused, running, offered = 0.0, [], [], [], 0
     for i in range(data.draw(st.integers(1, 25))):
         now_s += data.draw(st.floats(0, 3))

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.ticket import Ticket
+from relserve.gate.permit import Permit
 from relserve.policies.admission.request import AdmissionRequest
 
 
 @dataclass(eq=False)
-class Party:
+class RequestGroup:
     """Rows of one user, class, deadline and expected length.
 
     Attributes:
         kind: of answers whose lengths are alike.
         arrival_s, deadline_s: by the gate's clock.
         tokens: that a row is expected to say, and what its prompt takes, in such tokens.
-        num_left: rows that neither have started nor stand at the door.
-        rank: parties of one user and class come to the door in the order of their ranks, the lowest first.
+        num_left: rows that neither have started nor stand at the controller.
+        rank: of one user and class the groups come to the controller by their ranks, the lowest first.
         started, refused: told when a row starts, and when all that wait are turned away. Called under the
             gate's lock, from any thread: they are to be quick and to call nothing of the gate.
         told: told now and then where it stands while rows wait, and when none does any more, if it was told
@@ -28,7 +28,7 @@ class Party:
         waits: whether it wants to, when it would probably be late.
         size: of its prompts, see `size_of`.
         group: by which is learnt what its rows take; "": by kind, or class.
-        at_door: requests that stand at the door; `tickets`: of the rows that run.
+        offered: requests that stand at the controller; `permits`: of the rows that run.
     """
 
     user: str
@@ -38,7 +38,7 @@ class Party:
     deadline_s: float
     tokens: float
     num_left: int
-    started: Callable[[Ticket], None]
+    started: Callable[[Permit], None]
     refused: Callable[[AdmissionError], None]
     told: Callable[[Standing], None] | None = None
     rank: float = 0.0
@@ -46,8 +46,8 @@ class Party:
     waits: bool = True
     size: int = 0
     group: str = ""
-    at_door: dict[str, AdmissionRequest] = field(default_factory=dict)
-    tickets: dict[str, Ticket] = field(default_factory=dict)
+    offered: dict[str, AdmissionRequest] = field(default_factory=dict)
+    permits: dict[str, Permit] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.group = self.group or self.kind or self.slo_class
@@ -55,15 +55,15 @@ class Party:
     @property
     def num_waiting(self) -> int:
         """Rows that have not started."""
-        return self.num_left + len(self.at_door)
+        return self.num_left + len(self.offered)
 
     def next_request(self, request_id: str) -> AdmissionRequest:
-        """The next row, as the door is told of it."""
+        """The next row, as the controller is told of it."""
         self.num_left -= 1
         return self.request(request_id)
 
     def request(self, request_id: str) -> AdmissionRequest:
-        """A row, as the door is told of it."""
+        """A row, as the controller is told of it."""
         return AdmissionRequest(
             request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens,
             self.group,

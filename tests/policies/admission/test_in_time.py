@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.admission.forecast import forecast
-from relserve.policies.admission.ours import InTimeAdmission
+from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.policy import Learnt
 from tests.policies.admission.views import CURVE, request, running, view
 
