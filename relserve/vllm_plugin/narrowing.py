@@ -14,7 +14,7 @@ def narrowed(
     scheduler: Host,
     step: Callable[[], Any],
     shown: list[HostRequest],
-    hidden: list[HostRequest],
+    held_back: list[HostRequest],
     max_admit: int | None = None,
     token_budget: int | None = None,
 ) -> Any:
@@ -23,13 +23,13 @@ def narrowed(
     Args:
         step: calls vLLM's own `schedule()`.
         shown: running rows, most urgent first; it preempts the last.
-        hidden: the other running rows, which keep what they hold.
+        held_back: the other running rows, which keep what they hold.
         max_admit: most rows to admit; None for as many as fit.
         token_budget: most tokens of the step; None for as many as the engine allows, and so it is where
             prompts are computed up to block boundaries only, for fewer could be none.
     """
     cap, budget = host.admission_cap(scheduler), scheduler.max_num_scheduled_tokens
-    most = cap - len(hidden)  # hidden rows keep their place in the workers
+    most = cap - len(held_back)  # rows held back keep their place in the workers
     if max_admit is not None:
         most = min(most, len(shown) + host.num_paused_seats(scheduler) + max_admit)
     scheduler.running = shown
@@ -37,16 +37,16 @@ def narrowed(
     if token_budget is not None and not features.splits_at_blocks(scheduler):
         scheduler.max_num_scheduled_tokens = min(token_budget, budget)
     try:
-        with host.watermark_kept(scheduler) if hidden else nullcontext():
+        with host.watermark_kept(scheduler) if held_back else nullcontext():
             return step()
     finally:
         host.set_admission_cap(scheduler, cap)
         scheduler.max_num_scheduled_tokens = budget
-        scheduler.running = scheduler.running + hidden
+        scheduler.running = scheduler.running + held_back
 
 
 @contextmanager
-def held_back(queue: Any, request_ids: frozenset[str]) -> Iterator[None]:
+def without_requests(queue: Any, request_ids: frozenset[str]) -> Iterator[None]:
     """Keep some requests of vLLM's queue from a step; they go before the others afterwards."""
     if not request_ids:
         yield

@@ -165,7 +165,7 @@ def _all(rel_id: str) -> float:
 
 
 def _is_steered(scheduler: Host, variant: str) -> bool:
-    """Whether a policy may hide rows from this scheduler; says once in the log why not."""
+    """Whether a policy may hold rows of this scheduler back; says once in the log why not."""
     if variant == "stock":
         return False
     reasons = features.what_forbids_hiding(scheduler)

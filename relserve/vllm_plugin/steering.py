@@ -1,9 +1,9 @@
 """Steering vLLM's scheduler: each step it is shown only the rows that the policy's decision lets run.
 
 Nothing of vLLM's `schedule()` is copied or replaced. Before it is called, the running rows are put in order
-of urgency (its preemption victim is the last), those that the decision holds back are hidden, and the waiting
-queue shows only what may be admitted; afterwards everything is put back. A step in which there is nothing to
-decide is vLLM's own.
+of urgency (its preemption victim is the last), those that the decision holds back are kept out of it, and the
+waiting queue shows only what may be admitted; afterwards everything is put back. A step in which there is
+nothing to decide is vLLM's own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Decided(NamedTuple):
     """The running rows that a step is shown and those that it is not, most urgent first, and why."""
 
     shown: list[HostRequest]
-    hidden: list[HostRequest]
+    held_back: list[HostRequest]
     decision: StepDecision
 
 
@@ -135,10 +135,10 @@ class Steering:
         self.policy_s += time.perf_counter() - began
         if decided is None:
             return self._settled(step(), has_more=False)
-        shown, hidden = self._with_victims(*decided)
+        shown, held_back = self._with_victims(*decided)
         decision = decided.decision
-        output = self._narrowed(step, shown, hidden, decision)
-        return self._settled(output, has_more=bool(hidden) or len(self.queue) > 0)
+        output = self._narrowed(step, shown, held_back, decision)
+        return self._settled(output, has_more=bool(held_back) or len(self.queue) > 0)
 
     def _decided(self) -> _Decided | None:
         """What the policy decides for the next step; None where there is nothing to decide."""
@@ -219,33 +219,33 @@ class Steering:
         if decision.holds_nothing_back:
             return running, []
         shown: list[HostRequest] = []
-        hidden: list[HostRequest] = []
+        held_back: list[HostRequest] = []
         for request in running:
             rel_id = rel_of(request).rel_id
             may_run = decision.prefills(rel_id) if request.is_prefill_chunk else decision.decodes(rel_id)
             is_held = request.request_id in decision.held_requests
-            (shown if may_run and not is_held else hidden).append(request)
-        return shown, hidden
+            (shown if may_run and not is_held else held_back).append(request)
+        return shown, held_back
 
     def _with_victims(
-        self, shown: list[HostRequest], hidden: list[HostRequest], decision: StepDecision
+        self, shown: list[HostRequest], held_back: list[HostRequest], decision: StepDecision
     ) -> tuple[list[HostRequest], list[HostRequest]]:
         """Show half-done prompts that are held back where memory is short: vLLM preempts what it is shown.
 
         One that is less urgent then loses its memory before a decode does.
         """
-        halves = [request for request in hidden if request.is_prefill_chunk]
+        halves = [request for request in held_back if request.is_prefill_chunk]
         size = self.scheduler.block_size
         needed = sum([not r.is_prefill_chunk and r.num_computed_tokens % size == 0 for r in shown])
         if not halves or needed * size <= host.num_free_kv_tokens(self.scheduler):
-            return shown, hidden
-        return self._by_urgency(shown + halves, decision), [r for r in hidden if not r.is_prefill_chunk]
+            return shown, held_back
+        return self._by_urgency(shown + halves, decision), [r for r in held_back if not r.is_prefill_chunk]
 
     def _narrowed(
         self,
         step: Callable[[], Any],
         shown: list[HostRequest],
-        hidden: list[HostRequest],
+        held_back: list[HostRequest],
         decision: StepDecision,
     ) -> Any:
         """Have vLLM schedule the rows that are shown, and put everything back."""
@@ -255,8 +255,8 @@ class Steering:
                 if late := self._budgets.late(self.queue.shown()):
                     decision = replace(decision, held_requests=decision.held_requests | late)
                     self.queue.show(decision)
-                shown, decision = self._budgets.cut(shown, len(hidden), self.queue.shown(), decision)
-            return narrowed(self.scheduler, step, shown, hidden, decision.max_admit, decision.token_budget)
+                shown, decision = self._budgets.cut(shown, len(held_back), self.queue.shown(), decision)
+            return narrowed(self.scheduler, step, shown, held_back, decision.max_admit, decision.token_budget)
         finally:
             self.queue.show_all()
 

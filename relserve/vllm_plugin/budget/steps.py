@@ -25,7 +25,7 @@ from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.limited import Limited, limits_of
 from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.narrowing import held_back, narrowed
+from relserve.vllm_plugin.narrowing import narrowed, without_requests
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_features import work_of
 
@@ -131,7 +131,7 @@ class StepBudgets:
     def schedule(self, step: Callable[[], Any]) -> Any:
         """Run one step of vLLM's scheduler in its own order (`step` calls it) within its budget."""
         running, waiting = self._scheduler.running, self._scheduler.waiting
-        with held_back(waiting, self.late(waiting)):
+        with without_requests(waiting, self.late(waiting)):
             budget = self._choose(running, waiting)
             if budget is None:
                 output = step()
