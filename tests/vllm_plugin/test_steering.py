@@ -136,7 +136,7 @@ def test_ordinary_requests_alone_have_no_step_of_decodes_decided(is_async: bool)
 def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() -> None:
     scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
     arrivals = [
-        testing.MadeUpArrival(0, "ordinary", [1] * 60, 40, {}),
+        testing.MadeUpArrival(0, "ordinary", [1] * 60, 80, {}),
         testing.MadeUpArrival(0, "row", [2] * 60, 20, {"rel_id": "a", "rel_rows": 1}),
     ]
     worker, ran, reasons = testing.MadeUpWorker(), testing.WorkerRun(), scheduler.steering.driver.reasons

@@ -179,7 +179,7 @@ def test_a_name_is_another_one_where_only_unicode_says_they_are_equal(root, ann)
     ann.execute('DROP TABLE "\u212aey"')
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "text",
     [

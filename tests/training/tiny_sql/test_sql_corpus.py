@@ -19,7 +19,7 @@ duckdb = pytest.importorskip("duckdb")
 SEEDS = range(8)
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_gives_questions_whose_sql_runs_on_both_databases(shape):
     found = 0
