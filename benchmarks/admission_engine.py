@@ -130,7 +130,7 @@ class SteppedEngine:
         """Compute one step; the requests that have ended."""
         return [output.request_id for output in self._engine.step() if output.finished]
 
-    def said(self) -> dict[str, float]:
+    def num_output_tokens(self) -> dict[str, float]:
         """Tokens that each has said."""
         return {_external(name): float(each.num_output_tokens) for name, each in self._requests.items()}
 
@@ -157,7 +157,7 @@ def profile(
                 engine.start(spec)
             ended, now_s = engine.step(), engine.now()
             load_s, before_s = load_s + len(inside) * (now_s - before_s), now_s
-            for name, tokens in engine.said().items():
+            for name, tokens in engine.num_output_tokens().items():
                 if tokens > 0:
                     first_s.setdefault(name, now_s)
             for name in ended:
@@ -203,7 +203,7 @@ def serve(engine: SteppedEngine, specs: Sequence[Spec], controller: AdmissionCon
             served[name].ended_s = now_s
             done = partial(controller.done, name, now_s, served[name].spec.num_output)
             starts([r.request_id for r in engine.apart(done).started])
-        engine.apart(partial(controller.progress, engine.said(), now_s))
+        engine.apart(partial(controller.progress, engine.num_output_tokens(), now_s))
     return AdmissionOutcome([served[spec.request_id] for spec in specs], most)
 
 

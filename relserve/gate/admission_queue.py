@@ -116,12 +116,12 @@ class AdmissionQueue:
 
     def look(self, now_s: float) -> None:
         """Time has passed: speeds are measured, deadlines looked at, and who may start does."""
-        said = {
+        num_output_tokens = {
             each: request_group.permits[each].num_output_tokens
             for each, request_group in self._of.items()
             if each in request_group.permits
         }
-        self.controller.progress(said, now_s)
+        self.controller.progress(num_output_tokens, now_s)
         late = [
             request_group for request_group in self.request_groups if self._is_too_late(request_group, now_s)
         ]

@@ -195,7 +195,7 @@ async def takes_batches(client: EngineClient) -> bool:
     return True
 
 
-def tokens_said(client: EngineClient, request_id: str) -> int:
+def num_output_tokens_of_row(client: EngineClient, request_id: str) -> int:
     """Tokens that a request of a `BatchSender` has said so far; 0 for unknown ones."""
     processor: Any = getattr(client, "output_processor", None)
     state = None if processor is None else processor.request_states.get(request_id)

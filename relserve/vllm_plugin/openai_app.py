@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from relserve.vllm_plugin.batches import tokens_said
+from relserve.vllm_plugin.batches import num_output_tokens_of_row
 from relserve.vllm_plugin.host import EngineClient
 
 KEY_VARIABLE = "VLLM_API_KEY"
@@ -84,11 +84,11 @@ async def make_app(
     return made
 
 
-def num_tokens_said(client: EngineClient, ids: Sequence[str]) -> int:
+def num_output_tokens_of(client: EngineClient, ids: Sequence[str]) -> int:
     """Tokens that requests of the web app have said so far, by the ids that their client sees."""
     processor: Any = getattr(client, "output_processor", None)
     known = getattr(processor, "external_req_ids", {})
-    return sum(tokens_said(client, own) for each in ids for own in list(known.get(each, ())))
+    return sum(num_output_tokens_of_row(client, own) for each in ids for own in list(known.get(each, ())))
 
 
 def _vllm_parser() -> Any:

@@ -127,22 +127,22 @@ class Budgeted:
         need = requests.num_tokens - requests.num_computed
         order = np.lexsort((requests.order, came_s))
         order = order[~np.isnan(came_s[order])]
-        said = requests.num_tokens - requests.num_prompt
-        is_decode = (said > 0) & (need <= 1) & (requests.holds != NOTHING)
+        num_output_tokens = requests.num_tokens - requests.num_prompt
+        is_decode = (num_output_tokens > 0) & (need <= 1) & (requests.holds != NOTHING)
         decodes, prompts = order[is_decode[order]], order[~is_decode[order]]
         prompts = prompts[np.argsort(requests.holds[prompts] == NOTHING, kind="stable")]
         mean = self._total_output / self._num_ended if self._num_ended else 128.0
         return BudgetView(
             view.now_s,
             Decodes(
-                self._first_of(requests, decodes), said[decodes].astype(float),
-                np.maximum(mean - said[decodes], mean / 4), requests.tpot_slo_s[decodes],
+                self._first_of(requests, decodes), num_output_tokens[decodes].astype(float),
+                np.maximum(mean - num_output_tokens[decodes], mean / 4), requests.tpot_slo_s[decodes],
                 float(requests.num_computed[decodes].sum()),
             ),
             Prompts(
                 requests.arrival_s[prompts], need[prompts].astype(float),
                 requests.num_computed[prompts].astype(float),
-                np.where(said[prompts] > 0, inf, requests.ttft_slo_s[prompts]),
+                np.where(num_output_tokens[prompts] > 0, inf, requests.ttft_slo_s[prompts]),
                 requests.tpot_slo_s[prompts], int((requests.holds[prompts] != NOTHING).sum()),
             ),
             view.limits.max_num_batched_tokens, view.limits.max_num_seqs,

@@ -235,7 +235,7 @@ class SimMember:
             return
         over = int(np.searchsorted(self._ends_s[:-1], now_s))
         if over:
-            self.engine.said(self.step.done, self._ends_s[:over].tolist())
+            self.engine.gave_tokens(self.step.done, self._ends_s[:over].tolist())
             self.num_steps += over
             self._ends_s = self._ends_s[over:]
 
@@ -245,7 +245,7 @@ class SimMember:
         assert step is not None
         self._done, self.step, self._ends_s = [], None, None
         if ends_s is not None:
-            self.engine.said(step.done, ends_s.tolist())
+            self.engine.gave_tokens(step.done, ends_s.tolist())
         else:
             self.engine.finish(step, now_s)
         self.num_steps += 1 if ends_s is None else len(ends_s)

@@ -195,7 +195,7 @@ class SimulatedRequestsEngine:
         num_steps = int(np.searchsorted(begins, until_s, side="left")) if len(ends) else 0
         if not num_steps:
             return now_s, 0
-        self.said(step.done, ends[:num_steps].tolist())
+        self.gave_tokens(step.done, ends[:num_steps].tolist())
         return float(ends[num_steps - 1]), num_steps
 
     def decodes(self, requests: Sequence[SimRequest], now_s: float) -> Seconds:
@@ -213,7 +213,7 @@ class SimulatedRequestsEngine:
         seconds = self.spec.times.of_decodes(size, growth, num_steps)
         return np.add.accumulate(np.concatenate([[now_s], seconds]))[1:]
 
-    def said(self, requests: Sequence[SimRequest], token_s: Sequence[float]) -> None:
+    def gave_tokens(self, requests: Sequence[SimRequest], token_s: Sequence[float]) -> None:
         """All these requests have decoded at these times; those that have said all go."""
         number = len(token_s)
         for request in requests:

@@ -76,9 +76,9 @@ class Chat:
         """See `Holder.num_waiting`."""
         return int(self._with is None)
 
-    def num_said(self, ids: Sequence[str]) -> float:
+    def num_output_tokens(self, ids: Sequence[str]) -> float:
         """Tokens that it has said so far, as far as that is seen."""
-        return 0.0 if self._with is None else self._with[1].place.num_said(ids)
+        return 0.0 if self._with is None else self._with[1].place.num_output_tokens(ids)
 
     def changed(self) -> None:
         """See `Holder.changed`: a member that says nothing is left for one that does."""
@@ -100,11 +100,11 @@ class Chat:
             self._is_moved = True
             self._work.reschedule(0.0)
 
-    async def forward(self, send: Send, num_said: Callable[[], float]) -> None:
+    async def forward(self, send: Send, num_output_tokens: Callable[[], float]) -> None:
         """Have it answered, in ASGI's messages.
 
         Args:
-            num_said: tokens of the answer, once it has been sent.
+            num_output_tokens: tokens of the answer, once it has been sent.
 
         Raises:
             EngineError: nobody answers now; or the answer that has begun broke off.
@@ -112,7 +112,7 @@ class Chat:
         while True:
             member = await self._next()
             try:
-                if await self._ask(member, send, num_said):
+                if await self._ask(member, send, num_output_tokens):
                     return
             except _Failed as failure:
                 self._tried.add(member.name)
@@ -162,7 +162,7 @@ class Chat:
             return None
         return way if member.is_open and member.life == life else None
 
-    async def _ask(self, member: FleetMember, send: Send, num_said: Callable[[], float]) -> bool:
+    async def _ask(self, member: FleetMember, send: Send, num_output_tokens: Callable[[], float]) -> bool:
         """One member's try: whether it was there to be asked.
 
         Raises:
@@ -180,7 +180,7 @@ class Chat:
                 return False
             self._with = member, way
             await self._until_moved(self._exchange(member, way, number, send))
-            num_output = num_said() or None
+            num_output = num_output_tokens() or None
             member.num_answered += 1
         except (aiohttp.ClientError, OSError, _Failed) as error:  # a TimeoutError is an OSError
             why = str(error) or type(error).__name__

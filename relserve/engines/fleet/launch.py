@@ -20,7 +20,7 @@ from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError, EngineStartError
 from relserve.machine.engine_status import is_alive
 from relserve.machine.state_message import told_where
-from relserve.vllm_plugin.openai_app import num_tokens_said
+from relserve.vllm_plugin.openai_app import num_output_tokens_of
 
 RETRIES = 1  # of a row that a server fails at: another member is a better place to try
 LEAST_SLOTS = 4  # a server with fewer answers nothing else while it works
@@ -162,9 +162,9 @@ class LocalLauncher:
         """See `Launcher.api`."""
         assert isinstance(engine, LocalEngine)
         socket = await engine.openai_socket(arguments, model)
-        return ApiPlace(AT_SOCKET, model, socket, num_said=partial(_num_said, engine))
+        return ApiPlace(AT_SOCKET, model, socket, num_output_tokens=partial(_num_output_tokens, engine))
 
 
-def _num_said(engine: LocalEngine, ids: Sequence[str]) -> float:
+def _num_output_tokens(engine: LocalEngine, ids: Sequence[str]) -> float:
     running = engine.running
-    return 0.0 if running is None else num_tokens_said(running.client, ids)
+    return 0.0 if running is None else num_output_tokens_of(running.client, ids)

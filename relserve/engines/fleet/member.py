@@ -59,7 +59,7 @@ class ApiPlace(NamedTuple):
         socket: the Unix socket at which it listens; None: the URL leads there.
         headers: that it wants.
         is_vllm: whether it takes fields that are vLLM's alone.
-        num_said: tokens that requests of these ids have said so far, as far as that is seen from here.
+        num_output_tokens: of requests of these ids so far, as far as that is seen from here.
     """
 
     url: str
@@ -67,7 +67,7 @@ class ApiPlace(NamedTuple):
     socket: Path | None = None
     headers: Mapping[str, str] = MappingProxyType({})
     is_vllm: bool = True
-    num_said: Callable[[Sequence[str]], float] = lambda ids: 0.0
+    num_output_tokens: Callable[[Sequence[str]], float] = lambda ids: 0.0
 
 
 class Launcher(Protocol):

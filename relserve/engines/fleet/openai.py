@@ -132,7 +132,7 @@ class FleetSocket:
         headers = {REQUEST_ID: told.get(REQUEST_ID) or uuid.uuid4().hex, **trace_of(told)}
         chat = Chat(fleet.roster, self._ways, path, body, entering, headers)
         await fleet.begin()
-        async with entering.entered(fleet.gate, chat.num_said, caller) as permit:
+        async with entering.entered(fleet.gate, chat.num_output_tokens, caller) as permit:
             counted = entering.counting(send, permit, caller)
             fleet.roster.holders.add(chat)
             fleet.look()

@@ -17,13 +17,16 @@ class Admitted:
     """Which rows of a submission run, each with its permit.
 
     Args:
-        num_said: tokens that a request has said so far; default: that is not seen.
+        num_output_tokens: tokens that a request has said so far; default: that is not seen.
     """
 
     def __init__(
-        self, gate: Gate, submission: Submission, num_said: Callable[[str], int] = lambda request_id: 0
+        self,
+        gate: Gate,
+        submission: Submission,
+        num_output_tokens: Callable[[str], int] = lambda request_id: 0,
     ) -> None:
-        self._gate, self._submission, self._num_said = gate, submission, num_said
+        self._gate, self._submission, self._num_output_tokens = gate, submission, num_output_tokens
         self._rows: GatedRows | None = None
         self._permits: dict[int, Permit] = {}
         self._asked: dict[int, tuple[int, Sequence[str]]] = {}  # tokens said before, and who says more now
@@ -72,8 +75,8 @@ class Admitted:
     def _measure(self) -> None:
         for index, (before, request_ids) in list(self._asked.items()):
             if (permit := self._permits.get(index)) is not None:
-                said = sum(map(self._num_said, request_ids))
-                permit.progress(max(before + said, permit.num_output_tokens))
+                num_output_tokens = sum(map(self._num_output_tokens, request_ids))
+                permit.progress(max(before + num_output_tokens, permit.num_output_tokens))
 
 
 @cache

@@ -61,12 +61,12 @@ class Entering:
 
     @asynccontextmanager
     async def entered(
-        self, gate: Gate, num_said: Callable[[Sequence[str]], float], caller: OpenAICaller
+        self, gate: Gate, num_output_tokens: Callable[[Sequence[str]], float], caller: OpenAICaller
     ) -> AsyncIterator[Permit]:
         """While inside, it may run.
 
         Args:
-            num_said: tokens that requests of these ids have said so far, as far as that is seen.
+            num_output_tokens: tokens that requests of these ids have said so far, as far as that is seen.
 
         Raises:
             AdmissionError, OptionError: as of `Gate.enter`.
@@ -85,7 +85,7 @@ class Entering:
             stack.push_async_exit(entry)
 
             def measure() -> None:
-                permit.progress(max(num_said(self.ids), permit.num_output_tokens))
+                permit.progress(max(num_output_tokens(self.ids), permit.num_output_tokens))
 
             gate.meters.add(measure)
             stack.callback(gate.meters.discard, measure)

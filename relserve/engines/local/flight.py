@@ -21,7 +21,7 @@ from relserve.engines.local.sampling import talk_of
 from relserve.errors import AdmissionError, Failure, FailureKind
 from relserve.gate.gate import Gate
 from relserve.vllm_plugin.batches import SubmittedRow as NewRow
-from relserve.vllm_plugin.batches import tokens_said
+from relserve.vllm_plugin.batches import num_output_tokens_of_row
 from relserve.vllm_plugin.host import RequestOutput
 
 CHUNK = 256  # prompts tokenised, and then submitted, at once, while the chunk after is tokenised
@@ -71,8 +71,10 @@ class Flight:
         self._engine, self._submission, self._indices = engine, submission, indices
         self._sender = engine.sender(submission.trace, submission.cache_salt)
         self._find_cause, self._cause = find_cause, ""
-        said = partial(tokens_said, engine.client)
-        self._admitted = None if gate is None or gate.is_open else Admitted(gate, submission, said)
+        num_output_tokens = partial(num_output_tokens_of_row, engine.client)
+        self._admitted = (
+            None if gate is None or gate.is_open else Admitted(gate, submission, num_output_tokens)
+        )
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self._request_numbers = itertools.count()

@@ -17,7 +17,7 @@ from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
 from relserve.gate.gate import Gate
-from relserve.vllm_plugin.openai_app import AsgiApp, make_app, num_tokens_said
+from relserve.vllm_plugin.openai_app import AsgiApp, make_app, num_output_tokens_of
 
 GONE = "the engine ended while it worked on the request"
 
@@ -98,8 +98,8 @@ class OpenAISocket:
                     await running.ask(app(scope, receive, sending))
                     return
                 caller = await OpenAICaller.read(receive)
-                said = partial(num_tokens_said, running.client)
-                async with entering.entered(self._engine.gate, said, caller) as permit:
+                num_output_tokens = partial(num_output_tokens_of, running.client)
+                async with entering.entered(self._engine.gate, num_output_tokens, caller) as permit:
                     counted = entering.counting(sending, permit, caller)
                     # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
                     await running.ask(app(scope, caller.receive, counted))

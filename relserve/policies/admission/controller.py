@@ -134,24 +134,24 @@ class AdmissionController:
         started, self._ready = tuple(self._ready), []
         return AdmissionTurn(started, tuple(refused))
 
-    def progress(self, said: Mapping[str, float], now_s: float) -> None:
+    def progress(self, output_tokens: Mapping[str, float], now_s: float) -> None:
         """Tokens that those inside have said; from two of these a speed is measured."""
         self._pass(now_s)
-        for request_id, tokens in said.items():
+        for request_id, tokens in output_tokens.items():
             if request_id in self._inside:
-                self._inside[request_id].said = tokens
+                self._inside[request_id].num_output_tokens = tokens
         if self._mark is None:
-            self._mark = (now_s, self._load_s, dict(said))
+            self._mark = (now_s, self._load_s, dict(output_tokens))
         elif now_s - self._mark[0] >= SAMPLE_S:
             then_s, load_s, before = self._mark
             passed_s = now_s - then_s
-            grown = [said[name] - tokens for name, tokens in before.items() if tokens > 0 and name in said]
+            grown = [output_tokens[x] - n for x, n in before.items() if n > 0 and x in output_tokens]
             if grown and median(grown) < SAMPLE_TOKENS and passed_s < LONGEST_SAMPLE_S:
                 return  # tokens are whole: few of them tell little
             if grown and min(grown) > 0:
                 self.curve.add(SpeedSample((self._load_s - load_s) / passed_s, median(grown) / passed_s))
                 self._sampled_s = now_s
-            self._mark = (now_s, self._load_s, dict(said))
+            self._mark = (now_s, self._load_s, dict(output_tokens))
 
     def done(self, request_id: str, now_s: float, tokens: float) -> AdmissionTurn:
         """A request has ended, having said so many tokens; who starts in its place.

@@ -22,7 +22,7 @@ class RunningRequest:
         admitted_s: when it started.
         needed_speed: the speed that it needed then, tokens a second; 0 where its limit was lost.
         began, load_s: the controller's counters of tokens and of load over time, as of then.
-        said: tokens that it has said, as far as the engine has told.
+        num_output_tokens: that it has said, as far as the engine has told.
     """
 
     request: AdmissionRequest
@@ -30,7 +30,7 @@ class RunningRequest:
     needed_speed: float
     began: float = 0.0
     load_s: float = 0.0
-    said: float = 0.0
+    num_output_tokens: float = 0.0
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class AdmissionView(NamedTuple):
 
     def attained(self, running: RunningRequest) -> float:
         """Tokens that one inside has got, or would have by the curve, its prompt's work among them."""
-        return max(self.served - running.began, running.said)
+        return max(self.served - running.began, running.num_output_tokens)
 
     def work(self, request: AdmissionRequest) -> float:
         """What a request takes in all, in tokens of an answer."""

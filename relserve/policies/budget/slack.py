@@ -96,7 +96,7 @@ class SlackBudget:
         if not view.num_decodes:
             return inf
         limit_s = self.margin * decodes.slo_s
-        gone_s, gaps = view.now_s - decodes.first_s, decodes.said - 1.0
+        gone_s, gaps = view.now_s - decodes.first_s, decodes.num_output_tokens - 1.0
         total, rest_s = gaps + decodes.left, decodes.left * alone_s[view.num_decodes - 1]
         is_bound = (gone_s + rest_s <= decodes.slo_s * total) & (limit_s < inf)
         spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s

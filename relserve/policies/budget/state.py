@@ -32,14 +32,14 @@ class Decodes(NamedTuple):
 
     Attributes:
         first_s: when each gave its first token.
-        said: tokens that each has given.
+        num_output_tokens: tokens that each has given.
         left: that each is expected to give yet, one at least.
         slo_s: its limit on the mean time between its tokens (TPOT); infinite for none.
         context_tokens: in memory, of all of them together.
     """
 
     first_s: Column
-    said: Column
+    num_output_tokens: Column
     left: Column
     slo_s: Column
     context_tokens: float
@@ -80,7 +80,7 @@ class BudgetView(NamedTuple):
     @property
     def num_decodes(self) -> int:
         """Requests that decode."""
-        return len(self.decodes.said)
+        return len(self.decodes.num_output_tokens)
 
     @property
     def num_running(self) -> int:

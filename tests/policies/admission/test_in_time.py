@@ -51,7 +51,7 @@ def test_who_has_nearly_ended_is_not_in_the_way() -> None:
     """SABER holds the others to the speed needed at their start; here they have 1 % left."""
     inside = [running(f"r{i}", 660, 10, needed_speed=66) for i in range(20)]
     for each in inside:
-        each.said = 655
+        each.num_output_tokens = 655
     its = request("large", 500, 10)
     assert OURS.choose(view([its], inside, now_s=0)).request is its
 
@@ -104,7 +104,7 @@ def test_an_idle_engine_never_refuses_work(
     asked = [request(f"w{i}", *each) for i, each in enumerate(waiting)]
     runs = [running(f"r{i}", tokens, limit_s) for i, (tokens, limit_s, _) in enumerate(inside)]
     for each, (_, _, said) in zip(runs, inside, strict=True):
-        each.said = said
+        each.num_output_tokens = said
     chosen = OURS.choose(view(asked, runs)).request
     assert chosen is None or chosen in asked
     if asked and not runs:

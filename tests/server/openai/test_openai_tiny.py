@@ -20,7 +20,7 @@ from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.engines.loop import spawn
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
-from relserve.vllm_plugin.openai_app import num_tokens_said
+from relserve.vllm_plugin.openai_app import num_output_tokens_of
 from tests.gate.entered import entered
 from tests.server.openai.chatting import HI, chat
 from tests.server.openai.gateways import Running, running
@@ -200,11 +200,11 @@ def test_the_gate_sees_how_far_whole_answers_are(gateway, local_engine, path, as
         )
         asking.start()
         running = local_engine.running
-        wait_until(lambda: num_tokens_said(running.client, ids) > 20)
-        before = num_tokens_said(running.client, ids)
-        wait_until(lambda: num_tokens_said(running.client, ids) > before)
+        wait_until(lambda: num_output_tokens_of(running.client, ids) > 20)
+        before = num_output_tokens_of(running.client, ids)
+        wait_until(lambda: num_output_tokens_of(running.client, ids) > before)
         asking.join(60)
-    assert num_tokens_said(running.client, ids) == 0
+    assert num_output_tokens_of(running.client, ids) == 0
 
 
 def test_vllms_web_app_leaves_the_root_logger_as_it_was(gateway):

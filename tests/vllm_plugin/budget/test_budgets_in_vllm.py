@@ -181,8 +181,12 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
     assert (second.num_decodes, second.prompts.left.tolist()) == (1, [20, 100])
     assert second.prompts.done.tolist() == [20, 0]
     assert second.decodes.slo_s.tolist() == [0.01]
-    assert second.decodes.said.tolist() == [1]
-    assert (third.num_decodes, third.decodes.said.tolist(), third.decodes.context_tokens) == (2, [2, 1], 81)
+    assert second.decodes.num_output_tokens.tolist() == [1]
+    assert (third.num_decodes, third.decodes.num_output_tokens.tolist(), third.decodes.context_tokens) == (
+        2,
+        [2, 1],
+        81,
+    )
     assert third.now_s >= third.decodes.first_s[1] >= third.decodes.first_s[0] > second.now_s - 60
 
 
@@ -225,7 +229,7 @@ def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
     scheduler = testing.scheduler_of(MODEL, "stock", True, 200)
     scheduler.budgets.use(Watching(0))
     testing.run(scheduler, plain(1, 8, 30, "a", **LIMITS) + plain(1, 200, 2, "b"), is_async=True)
-    said = [view.decodes.said[0] for view in seen if view.num_decodes]
+    said = [view.decodes.num_output_tokens[0] for view in seen if view.num_decodes]
     assert said[:3] == [1, 2, 3]
 
 
