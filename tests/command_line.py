@@ -18,6 +18,8 @@ def relserve(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end, as `subprocess.run` does.
 
+    Not `relserve serve`, which limits the memory of its process.
+
     Args:
         env: variables of the environment besides those that there are.
     """

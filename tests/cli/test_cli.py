@@ -144,9 +144,11 @@ def test_models_shows_the_forms_as_they_are_written() -> None:
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("option", ["--port", "--http"])
 def test_a_port_that_is_taken_is_told_in_one_line(option: str) -> None:
+    """In a process of its own, whose memory it limits."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = relserve("serve", "--model", "scripted", "--port", "0", option, port)
+        command = [sys.executable, "-m", "relserve", "serve", "--model", "scripted", "--port", "0"]
+        done = subprocess.run([*command, option, port], capture_output=True, timeout=60, check=False)
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"relserve: {option}: cannot listen on 127.0.0.1, port {port}: ")
