@@ -10,8 +10,10 @@ from typing import ClassVar, Protocol
 
 from lab.simulator.engine import StepWork
 from lab.simulator.replica import Replica
-from lab.simulator.routing import Router
 from lab.simulator.workload import RelSpec
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.state import Request
 
 
 class Event(Protocol):
@@ -44,10 +46,16 @@ class EventHeap:
 
 
 class SimulatedEngines:
-    """The engines of a simulation, and the relQueries that are still to come."""
+    """The engines of a simulation, and the relQueries that are still to come.
 
-    def __init__(self, replicas: Sequence[Replica], router: Router, trace: Sequence[RelSpec]) -> None:
-        self.replicas, self._router = replicas, router
+    Args:
+        policy: chooses an engine for each relQuery, which stays whole. It sees what each engine has to do.
+    """
+
+    def __init__(self, replicas: Sequence[Replica], policy: DispatchPolicy, trace: Sequence[RelSpec]) -> None:
+        self.replicas, self._policy, self._board = replicas, policy, Board()
+        for number, replica in enumerate(replicas):
+            self._board.join(replica.member(str(number)))
         self._upcoming = sorted(trace, key=lambda rel: rel.arrival_s)
         self._num_arrived = 0
 
@@ -65,7 +73,11 @@ class SimulatedEngines:
     def route(self, rel: RelSpec) -> Replica:
         """The engine that a relQuery goes to, which comes now."""
         self._num_arrived += 1
-        return self.replicas[self._router(rel, [replica.load for replica in self.replicas])]
+        for number, replica in enumerate(self.replicas):
+            self._board.report(str(number), replica.report(self._num_arrived), rel.arrival_s)
+        prompts = sum([len(row.prompt) for row in rel.rows])
+        request = Request(prompts, len(rel.rows) * rel.output_cap)
+        return self.replicas[self._policy.choose(request, self._board, rel.arrival_s)]
 
 
 @dataclass(slots=True)

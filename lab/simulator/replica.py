@@ -7,10 +7,11 @@ from collections import deque
 
 from lab.simulator.engine import RelQueryEngineSpec, SimulatedEngine, StepWork
 from lab.simulator.outcome import EngineOutcome, RelLatency
-from lab.simulator.routing import EngineLoad
 from lab.simulator.sim_relquery import SimRel
 from lab.simulator.workload import RelSpec
 from relserve.policies.cost import FixedCost, OnlineCost, StepSample
+from relserve.policies.dispatch.board import MIN_TOKEN_S
+from relserve.policies.dispatch.state import Member, Report
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
@@ -40,11 +41,27 @@ class Replica:
         self._may_jump = may_jump and not (policy.learns or policy.guard.keeps_time)
         self._reason = ""
 
-    @property
-    def load(self) -> EngineLoad:
-        """What a router sees."""
-        engine = self.engine
-        return EngineLoad(len(engine.rels) + len(self._arrived), engine.num_left + self._num_arrived_rows)
+    def member(self, name: str) -> Member:
+        """The engine as a router is told of it when it joins."""
+        limits = self.spec.limits
+        return Member(name, self.spec.cost, limits.max_num_batched_tokens, float(limits.kv_tokens))
+
+    def report(self, sequence: int) -> Report:
+        """What a router is told of the engine now; rows on their way into it wait."""
+        engine, token_s = self.engine, self.spec.cost.prefill_per_token_s
+        arriving = sum([len(row.prompt) for rel in self._arrived for row in rel.rows])
+        waiting = sum([rel.state.waiting_tokens for rel in engine.rels.values()]) + arriving
+        begun = sum([rel.state.prefill_left for rel in engine.rels.values()])
+        rels = [(rel.spec, rel.num_left) for rel in engine.rels.values()]
+        rels += [(rel, len(rel.rows)) for rel in self._arrived]
+        return Report(
+            prompt_tokens=waiting + begun, num_running=engine.num_running,
+            num_waiting=engine.num_left + self._num_arrived_rows - engine.num_running,
+            free_tokens=engine.pool.num_free * engine.block_size - waiting,
+            peak_tokens_per_s=1.0 / max(token_s, MIN_TOKEN_S), waiting_tokens=waiting,
+            output_tokens=sum([num_rows * spec.output_cap for spec, num_rows in rels]),
+            budget_tokens=self.spec.limits.max_num_batched_tokens, sequence=sequence,
+        )  # fmt: skip
 
     def receive(self, rel: RelSpec) -> bool:
         """A relQuery comes; tells whether the engine was idle and begins with it."""

@@ -9,8 +9,9 @@ from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.events import EventHeap, SimulatedEngines
 from lab.simulator.outcome import EngineOutcome
 from lab.simulator.replica import Replica
-from lab.simulator.routing import RoundRobin, Router
 from lab.simulator.workload import RelSpec
+from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 
@@ -35,13 +36,13 @@ def simulate(
 
 
 def simulate_replicas(
-    trace: Sequence[RelSpec], replicas: Sequence[Replica], router: Router
+    trace: Sequence[RelSpec], replicas: Sequence[Replica], router: DispatchPolicy
 ) -> list[EngineOutcome]:
     """Serve every relQuery of a trace on one of several engines.
 
     Args:
         replicas: engines to which nothing has come yet.
-        router: chooses an engine for each relQuery when it comes.
+        router: chooses an engine for each relQuery when it comes; a policy serves one run.
 
     Returns:
         What each engine measured, of the relQueries that it served.

@@ -19,6 +19,7 @@ from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.state import Column, Member, Report, Request
 
 TRUST_S = 2.0  # a member is taken to work on for so long after its latest report
+MIN_TOKEN_S = 1e-12  # of a made-up member whose prompts cost nothing
 WINDOW_S = 2.0  # "recent 2 s average latency", of the baselines of section 7.4
 REPORTED = (
     "step_s", "prompt_tokens", "num_running", "num_waiting", "free_tokens", "peak_tokens_per_s",
@@ -136,7 +137,7 @@ class Board:
         self._set(
             row, received_s=-inf, backlog_s=-inf, weight=member.weight, token_budget=member.token_budget,
             kv_tokens=member.kv_tokens, free_tokens=member.kv_tokens, budget_tokens=member.token_budget,
-            peak_tokens_per_s=1.0 / member.cost.prefill_per_token_s,
+            peak_tokens_per_s=1.0 / max(member.cost.prefill_per_token_s, MIN_TOKEN_S),
         )  # fmt: skip
         self._learn(row, member.cost)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -11,10 +11,15 @@ import pytest
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.events import Event, EventHeap, RelQueryArrival, StepEnd, StepStart
 from lab.simulator.replica import Replica
-from lab.simulator.routing import EngineLoad, RoundRobin, least_loaded
 from lab.simulator.run import simulate, simulate_replicas
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.loads import LeastLoaded
+from relserve.policies.dispatch.state import Request
+from relserve.policies.dispatch.turns import RoundRobin
+from relserve.policies.dispatch.variants import NAMES as ROUTERS
+from relserve.policies.dispatch.variants import make as make_router
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 from tests.lab.simulator.traces import COST, bursty_trace, engine_for
@@ -100,28 +105,38 @@ def test_round_robin_takes_turns() -> None:
 
 
 def test_the_least_loaded_has_the_fewest_rows_to_do_also_of_those_on_their_way() -> None:
-    loads = [EngineLoad(1, 9), EngineLoad(5, 5), EngineLoad(2, 5)]
-    assert least_loaded(one_row("a", 0.0), loads) == 1
     large = RelSpec("large", 0.0, tuple(RowSpec((i,) * 50, 100) for i in range(30)), 100)
     trace = [large, *(one_row(f"r{i}", 0.0) for i in range(5))]
-    outcomes = simulate_replicas(trace, [Replica(ROOMY, make("fcfs")) for _ in range(2)], least_loaded)
+    outcomes = simulate_replicas(trace, [Replica(ROOMY, make("fcfs")) for _ in range(2)], LeastLoaded(""))
     assert [len(o.latencies) for o in outcomes] == [1, 5]
 
 
 def test_a_router_sees_what_every_engine_has_left() -> None:
     replicas = [Replica(ROOMY, make("fcfs")) for _ in range(2)]
-    seen = list[EngineLoad]()
+    seen = list[float]()
 
-    def first(rel: RelSpec, loads: Sequence[EngineLoad]) -> int:
-        in_engine = replicas[0].engine.rels.values()
-        assert loads == [EngineLoad(len(in_engine), sum(one.num_left for one in in_engine)), EngineLoad(0, 0)]
-        seen.append(loads[0])
-        return 0
+    class First(LeastLoaded):
+        def choose(self, request: Request, board: Board, now_s: float) -> int:
+            in_engine = replicas[0].engine.rels.values()
+            loads = self.measure(board, now_s).tolist()
+            assert loads == [sum(one.num_left for one in in_engine), 0]
+            seen.append(loads[0])
+            return 0
 
     trace = bursty_trace(4)
-    simulate_replicas([replace(rel, arrival_s=float(i)) for i, rel in enumerate(trace)], replicas, first)
-    assert max(load.num_relqueries for load in seen) > 1
-    assert replicas[0].load == EngineLoad(0, 0)
+    moved = [replace(rel, arrival_s=float(i)) for i, rel in enumerate(trace)]
+    simulate_replicas(moved, replicas, First(""))
+    assert max(seen) > 1
+    end = replicas[0].report(0)
+    assert (end.num_waiting, end.num_running, end.prompt_tokens, end.output_tokens) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ROUTERS)
+def test_every_router_of_fleets_serves_relqueries_on_unequal_engines(name: str) -> None:
+    specs = [ROOMY, replace(ROOMY, cost=COST.scaled(3.0))]
+    trace = bursty_trace(4, count=20)
+    outcomes = simulate_replicas(trace, [Replica(spec, make("fcfs")) for spec in specs], make_router(name))
+    assert sorted(r.rel_id for o in outcomes for r in o.latencies) == sorted(r.rel_id for r in trace)
 
 
 @pytest.mark.parametrize("name", ["fcfs", "dpu+aba", "dpu+marginal"])
@@ -138,7 +153,7 @@ def test_two_engines_are_faster_than_one_and_serve_everything() -> None:
     trace = bursty_trace(6, count=30)
     one = simulate(trace, engine_for("fcfs", 3000), make("fcfs"))
     replicas = [Replica(engine_for("fcfs", 3000), make("fcfs")) for _ in range(2)]
-    two = simulate_replicas(trace, replicas, least_loaded)
+    two = simulate_replicas(trace, replicas, LeastLoaded(""))
     latencies = [r for outcome in two for r in outcome.latencies]
     assert sorted(r.rel_id for r in latencies) == sorted(r.rel_id for r in trace)
     assert sum(r.latency_s for r in latencies) / len(latencies) < one.mean_s

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from lab.simulator.outcome import EngineOutcome
 from lab.simulator.replica import Replica
-from lab.simulator.routing import least_loaded
 from lab.simulator.run import simulate, simulate_replicas
 from lab.simulator.workload import RelSpec, lengths_known
+from relserve.policies.dispatch.loads import LeastLoaded
 from relserve.policies.scheduling.variants import NAMES, make
 from tests.lab.simulator.traces import bursty_trace, engine_for
 
@@ -60,7 +60,7 @@ def test_jumping_does_so_where_outputs_are_known() -> None:
 def test_a_router_finds_the_same_load_after_a_jump() -> None:
     def run(may_jump: bool) -> list[EngineOutcome]:
         replicas = [Replica(engine_for("fcfs", 6000), make("fcfs"), may_jump) for _ in range(3)]
-        return [measured(o) for o in simulate_replicas(bursty_trace(9, count=40), replicas, least_loaded)]
+        return [measured(o) for o in simulate_replicas(bursty_trace(9, count=40), replicas, LeastLoaded(""))]
 
     assert run(may_jump=True) == run(may_jump=False)
 
