@@ -50,7 +50,7 @@ from benchmarks.workflows.tables import (
     tuning_times,
 )
 
-ROOMS = ("relserve/policies/workflows", "lab/simulator/workflows")
+ROOMS = ("relserve/policies/workflows", "relserve/policies/dispatch", "lab/simulator/workflows")
 HEADLINE = {
     "published_mean_95": Untold("the paper's"), "published_throughput": Untold("the paper's"),
     "published_over_least_worst": Untold("the paper's"), "published_budget_brings": Untold("the paper's"),

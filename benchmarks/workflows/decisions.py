@@ -5,43 +5,38 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 from benchmarks.common import table
 from benchmarks.workflows.hardware import CARDS, cost
 from lab.simulator.workflows.queue import StepQueue
-from relserve.policies.workflows.dispatch import (
-    Dispatch,
-    EngineState,
-    LeastRequests,
-    NewStep,
-    PredictedFinish,
-    RoundRobin,
-    WeightedRoundRobin,
-    WorkloadBalanced,
-)
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.state import EngineLoad, Member, Request
+from relserve.policies.dispatch.variants import make
 from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
-from relserve.policies.workflows.types import Demand, QueuedStep
+from relserve.policies.workflows.types import QueuedStep
 
 NUM_ENGINES, NUM_QUEUED = 64, 10_000
-DISPATCHERS: dict[str, Callable[[], Dispatch]] = {
-    "round robin": RoundRobin, "weighted RR": WeightedRoundRobin, "least requests": LeastRequests,
-    "workload balanced": WorkloadBalanced, "predicted finish": PredictedFinish,
+DISPATCHERS = {
+    "round robin": "round_robin", "weighted RR": "weighted", "least requests": "least_loaded",
+    "workload balanced": "hexgen", "predicted finish": "finish",
 }  # fmt: skip
 ORDERS: dict[str, StepOrder] = {"first come": first_come, "urgency": most_urgent, "due": DueOrder()}
 
 
-def engine_states(rng: random.Random) -> list[EngineState]:
+def busy_board(rng: random.Random) -> Board:
     """Engines in the middle of their work."""
-    cards = sorted(CARDS)
-    return [
-        EngineState(
-            f"I{number}", cost(cards[number % len(cards)]), 512, rng.randint(0, 300), rng.randint(1, 200),
+    cards, board = sorted(CARDS), Board()
+    for number in range(NUM_ENGINES):
+        its, name = cost(cards[number % len(cards)]), f"I{number}"
+        board.join(Member(name, its, 512, 1e6, 1.0 / its.prefill_per_token_s))
+        load = EngineLoad(
+            512, rng.randint(0, 300), rng.randint(1, 200),
             rng.uniform(0, 1e6), rng.uniform(0, 1e5), rng.uniform(0, 1e4),
-        )
-        for number in range(NUM_ENGINES)
-    ]  # fmt: skip
+        )  # fmt: skip
+        board.know(number, load, 0.0)
+    return board
 
 
 def queued_step(rng: random.Random, now_s: float) -> QueuedStep:
@@ -51,18 +46,18 @@ def queued_step(rng: random.Random, now_s: float) -> QueuedStep:
     return QueuedStep("w", "stage", now_s, arrival_s, deadline_s, work_s, work_s + rng.uniform(0, 60))
 
 
-def dispatch_us(make: Callable[[], Dispatch], num_decisions: int) -> float:
+def dispatch_us(policy: DispatchPolicy, num_decisions: int) -> float:
     """Microseconds of a choice, mean; what the engines hold of the prompt is known."""
-    rng, dispatch = random.Random(1), make()
-    states = engine_states(rng)
-    cached = {state.name: rng.uniform(0, 5000) for state in states}
-    steps = [
-        NewStep("w", "stage", Demand(rng.uniform(300, 12000), rng.uniform(5, 700)), cached)
+    rng = random.Random(1)
+    board = busy_board(rng)
+    cached = {name: rng.uniform(0, 5000) for name in board.names}
+    requests = [
+        Request(rng.uniform(300, 12000), rng.uniform(5, 700), cached_tokens=cached)
         for _ in range(num_decisions)
     ]
     started = time.thread_time()
-    for step in steps:
-        dispatch.choose(step, states)
+    for request in requests:
+        policy.choose(request, board, 0.0)
     return 1e6 * (time.thread_time() - started) / num_decisions
 
 
@@ -86,7 +81,8 @@ def queue_us(order: StepOrder, num_decisions: int) -> tuple[float, float]:
 def decisions(num_decisions: int) -> list[list[Any]]:
     """Print and give what decisions take."""
     rows: list[list[Any]] = [
-        [name, "dispatch", dispatch_us(make, num_decisions), None] for name, make in DISPATCHERS.items()
+        [label, "dispatch", dispatch_us(make(name), num_decisions), None]
+        for label, name in DISPATCHERS.items()
     ]
     rows += [[name, "queue", *queue_us(order, num_decisions)] for name, order in ORDERS.items()]
     print(f"Processor time of a decision, us: {NUM_ENGINES} engines, {NUM_QUEUED:,} steps in a queue")

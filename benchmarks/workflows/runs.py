@@ -13,18 +13,14 @@ from benchmarks.workflows.hardware import BUDGET, EXPOSED, RATIO, SETUPS, engine
 from benchmarks.workflows.traces import STAGES, TRACES, Tenant, trace, workload
 from lab.simulator.workflows.run import ServedWorkflow, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import WorkflowSpec
+from relserve.policies.dispatch.finish import PredictedFinish
+from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced, prompts_s
+from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
+from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.turns import RoundRobin, Weighted
+from relserve.policies.dispatch.variants import make
 from relserve.policies.workflows.budget import StepBudget
-from relserve.policies.workflows.dispatch import (
-    Dispatch,
-    LeastRequests,
-    PredictedFinish,
-    RoundRobin,
-    WeightedRoundRobin,
-    WorkloadBalanced,
-    prompts_s,
-)
 from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
-from relserve.policies.workflows.tuned import TunedBalanced
 
 SLO_SCALE = 5.0  # of all queries in the paper's cells: deadline over what the mean query takes alone
 ONE = (Tenant("all", 1.0, SLO_SCALE),)
@@ -40,11 +36,14 @@ class WorkflowSystem(NamedTuple):
         steps: chooses the tokens of each step; None: all steps have the budget.
     """
 
-    dispatch: Callable[[], Dispatch]
+    dispatch: Callable[[], DispatchPolicy]
     order: Callable[[], StepOrder]
     budget: int = BUDGET
     looks_up: bool = False
     steps: StepBudget | None = None
+
+
+_least = partial(make, "least_loaded")
 
 
 def _first_come() -> StepOrder:
@@ -63,12 +62,12 @@ BALANCED_FCFS = "ours FCFS balanced"
 REPAIRED = "WB repaired+PQ"  # t_queue counts what runs, and prompts alone: what a step waits for
 SYSTEMS = {
     VLLM: WorkflowSystem(RoundRobin, _first_come),
-    LEAST: WorkflowSystem(LeastRequests, _first_come),
-    "weighted RR": WorkflowSystem(WeightedRoundRobin, _first_come),
+    LEAST: WorkflowSystem(_least, _first_come),
+    "weighted RR": WorkflowSystem(Weighted, _first_come),
     "RR+PQ": WorkflowSystem(RoundRobin, _most_urgent),
     "WB+FCFS": WorkflowSystem(WorkloadBalanced, _first_come),
     PUBLISHED: WorkflowSystem(WorkloadBalanced, _most_urgent),
-    REPAIRED: WorkflowSystem(partial(WorkloadBalanced, queue=prompts_s), _most_urgent),
+    REPAIRED: WorkflowSystem(partial(WorkloadBalanced, queue_s=prompts_s), _most_urgent),
     "WB tuned+PQ": WorkflowSystem(TunedBalanced, _most_urgent),
     "WB+PQ 512": WorkflowSystem(WorkloadBalanced, _most_urgent, 512),
     "ours FCFS": WorkflowSystem(PredictedFinish, _first_come, 512, looks_up=True),
@@ -77,13 +76,13 @@ SYSTEMS = {
     BALANCED: WorkflowSystem(PredictedFinish, DueOrder, looks_up=True, steps=StepBudget()),
     BALANCED_FCFS: WorkflowSystem(PredictedFinish, _first_come, looks_up=True, steps=StepBudget()),
     PUBLISHED_BALANCED: WorkflowSystem(WorkloadBalanced, _most_urgent, steps=StepBudget()),
-    LEAST_BALANCED: WorkflowSystem(LeastRequests, _first_come, steps=StepBudget()),
+    LEAST_BALANCED: WorkflowSystem(_least, _first_come, steps=StepBudget()),
 }
 
 
 def with_alpha(alpha: float) -> WorkflowSystem:
     """As published, with another alpha."""
-    return WorkflowSystem(partial(WorkloadBalanced, alpha), _most_urgent)
+    return WorkflowSystem(partial(WorkloadBalanced, alpha=alpha), _most_urgent)
 
 
 class WorkflowCell(NamedTuple):

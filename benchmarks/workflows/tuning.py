@@ -9,10 +9,11 @@ from typing import NamedTuple
 from benchmarks.workflows.hardware import BUDGET, RATIO, engines
 from benchmarks.workflows.runs import ONE, WorkflowCell, typical_s
 from benchmarks.workflows.traces import workload
-from relserve.policies.workflows.dispatch import EngineState, WorkloadBalanced
-from relserve.policies.workflows.replay import PastWorkflow, replay
-from relserve.policies.workflows.stages import DoneStep
-from relserve.policies.workflows.tuning import WINDOW_S, best_alpha
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
+from relserve.policies.dispatch.hexgen.replay import replay
+from relserve.policies.dispatch.hexgen.tuning import WINDOW_S, best_alpha
+from relserve.policies.workflows.stages import DoneStep, PastWorkflow
 
 
 class Tuned(NamedTuple):
@@ -34,12 +35,14 @@ def tune(cell: WorkflowCell, seed: int) -> Tuned:
         )
         for flow in flows if flow.arrival_s <= WINDOW_S
     ]  # fmt: skip
-    states = [EngineState(e.name, e.cost, BUDGET) for e in engines(cell.setup, RATIO, BUDGET, False)]
+    board = Board()
+    for engine in engines(cell.setup, RATIO, BUDGET, False):
+        board.join(engine.member)
     tried: list[float] = []
 
     def mean_latency_s(alpha: float) -> float:
         tried.append(alpha)
-        return statistics.fmean(replay(past, states, WorkloadBalanced(alpha)))
+        return statistics.fmean(replay(past, board, WorkloadBalanced(alpha=alpha)))
 
     started = time.perf_counter()
     alpha = best_alpha(mean_latency_s)

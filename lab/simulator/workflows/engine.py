@@ -14,9 +14,9 @@ from lab.simulator.blocks import SimulatedBlockPool
 from lab.simulator.workflows.queue import StepQueue
 from lab.simulator.workflows.workload import StepSpec
 from relserve.policies.cost import CostModel
+from relserve.policies.dispatch.state import EngineLoad, Member
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.workflows.budget import StepBudget
-from relserve.policies.workflows.dispatch import EngineState
 from relserve.policies.workflows.order import StepOrder
 from relserve.policies.workflows.types import QueuedStep
 
@@ -36,6 +36,13 @@ class WorkflowEngineSpec(NamedTuple):
     limits: EngineLimits
     prefix_caching: bool = False
     budget: StepBudget | None = None
+
+    @property
+    def member(self) -> Member:
+        """As a router is told of it: its weight is how fast it is at prompts."""
+        limits, token_s = self.limits, self.cost.prefill_per_token_s
+        tokens = limits.max_num_batched_tokens
+        return Member(self.name, self.cost, tokens, float(limits.kv_tokens), 1.0 / token_s)
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +109,7 @@ class StepEngine:
     A step takes the memory of its prompt and its whole output when it is let in, so nothing is preempted.
 
     Attributes:
-        state: what a dispatcher is shown of it.
+        load: what a router is told of it.
         running: the engine steps that are being computed.
     """
 
@@ -110,7 +117,7 @@ class StepEngine:
         self.spec, limits = spec, spec.limits
         self._size = limits.block_size
         self.pool = SimulatedBlockPool(limits.kv_tokens // self._size)
-        self.state = EngineState(spec.name, spec.cost, limits.max_num_batched_tokens)
+        self.load = EngineLoad(limits.max_num_batched_tokens)
         self.totals = EngineTotals()
         self.running: StepStretch | None = None
         self._queue = StepQueue(order)
@@ -131,15 +138,15 @@ class StepEngine:
         Raises:
             ValueError: it will never fit the memory.
         """
-        spec, state = step.spec, self.state
+        spec, load = step.spec, self.load
         step.num_blocks = ceil((spec.prompt_tokens + spec.output_tokens) / self._size)
         if step.num_blocks > self.pool.num_blocks:
             raise ValueError(f"a step of {step.num_blocks} blocks, there are {self.pool.num_blocks}")
         self._waiting[self._queue.add(step.queued, now_s)] = step
-        state.num_waiting += 1
-        state.prompt_tokens += spec.prompt_tokens
-        state.output_tokens += step.expected
-        state.waiting_s += step.queued.work_s
+        load.num_waiting += 1
+        load.prompt_tokens += spec.prompt_tokens
+        load.output_tokens += step.expected
+        load.waiting_s += step.queued.work_s
         self.totals.stages[spec.stage] = self.totals.stages.get(spec.stage, 0) + 1
 
     def begin(self, now_s: float) -> StepStretch | None:
@@ -171,12 +178,12 @@ class StepEngine:
 
     def _budget(self, decodes: int) -> int:
         """Tokens of prompts in the next step."""
-        spec, state = self.spec, self.state
+        spec, load = self.spec, self.load
         left = spec.limits.max_num_batched_tokens - decodes
         if spec.budget is None:
             return left
-        tokens = min(spec.budget.tokens(spec.cost, state.prompt_tokens), left)
-        state.token_budget = tokens + decodes
+        tokens = min(spec.budget.tokens(spec.cost, load.prompt_tokens), left)
+        load.budget_tokens = tokens + decodes
         return tokens
 
     def _num_equal(self, prefills: list[tuple[SimStep, int]]) -> int:
@@ -190,14 +197,14 @@ class StepEngine:
         step, tokens = prefills[0]
         whole = max(step.prompt_left // tokens, 1)
         if self.spec.budget is not None:
-            left = self.state.prompt_tokens - self.spec.budget.busy_tokens(self.spec.cost)
+            left = self.load.prompt_tokens - self.spec.budget.busy_tokens(self.spec.cost)
             whole = min(whole, max(ceil(left / tokens), 1)) if left > 0 else whole
         return whole if until_end is None else min(whole, until_end)
 
     def _admit(self, now_s: float) -> SimStep | None:
         """Let the next step in; None where no slot is free or its memory is not."""
-        state, pool = self.state, self.pool
-        if state.num_running >= self.spec.limits.max_num_seqs:
+        load, pool = self.load, self.pool
+        if load.num_running >= self.spec.limits.max_num_seqs:
             return None
         number, queued = self._queue.first(now_s)
         step = self._waiting[number]
@@ -211,28 +218,28 @@ class StepEngine:
         pool.take(hashes, blocks - len(hashes))
         step.prompt_left = step.spec.prompt_tokens - cached * self._size
         self.totals.cached_tokens += cached * self._size
-        state.prompt_tokens -= cached * self._size
-        state.num_waiting -= 1
-        state.num_running += 1
-        state.waiting_s = state.waiting_s - queued.work_s if state.num_waiting else 0.0
+        load.prompt_tokens -= cached * self._size
+        load.num_waiting -= 1
+        load.num_running += 1
+        load.waiting_s = load.waiting_s - queued.work_s if load.num_waiting else 0.0
         self._partial.append(step)
         return step
 
     def finish(self) -> list[SimStep]:
         """End the engine steps that run; gives the steps that are done."""
-        stretch, state, totals = self.running, self.state, self.totals
+        stretch, load, totals = self.running, self.load, self.totals
         assert stretch is not None
         self.running = None
         number = stretch.num_steps
         totals.num_steps += number
         totals.busy_s += number * stretch.step_s
         self._clock += number
-        state.output_tokens -= number * stretch.num_decodes
+        load.output_tokens -= number * stretch.num_decodes
         done = self._ending.pop(self._clock, [])
         self._num_decoding -= len(done)
         for step, tokens in stretch.prefills:
             step.prompt_left -= number * tokens
-            state.prompt_tokens -= number * tokens
+            load.prompt_tokens -= number * tokens
             totals.computed_tokens += number * tokens
             if not step.prompt_left:
                 self._end_of_prompt(step, done)
@@ -243,7 +250,7 @@ class StepEngine:
     def _end_of_prompt(self, step: SimStep, done: list[SimStep]) -> None:
         """The first token is said."""
         self._partial.remove(step)
-        self.state.output_tokens -= 1
+        self.load.output_tokens -= 1
         if step.spec.output_tokens <= 1:
             done.append(step)
             return
@@ -253,5 +260,5 @@ class StepEngine:
     def _free(self, step: SimStep) -> None:
         hashes = step.spec.hashes if self.spec.prefix_caching else ()
         self.pool.give_back(hashes, step.num_blocks - len(hashes))
-        self.state.num_running -= 1
-        self.state.output_tokens -= step.expected - max(step.spec.output_tokens, 1)
+        self.load.num_running -= 1
+        self.load.output_tokens -= step.expected - max(step.spec.output_tokens, 1)

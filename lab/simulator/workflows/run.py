@@ -10,11 +10,12 @@ from typing import ClassVar, NamedTuple
 from lab.simulator.events import Event, EventHeap
 from lab.simulator.workflows.engine import EngineTotals, SimStep, StepEngine, StepStretch, WorkflowEngineSpec
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
-from relserve.policies.workflows.dispatch import TYPICAL_DECODES, Dispatch, NewStep
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.hexgen.balanced import TYPICAL_DECODES
+from relserve.policies.dispatch.policy import DispatchPolicy, TunedPolicy
+from relserve.policies.dispatch.state import Request
 from relserve.policies.workflows.order import StepOrder
-from relserve.policies.workflows.replay import PastWorkflow
-from relserve.policies.workflows.stages import DoneStep, StageLearner, longest
-from relserve.policies.workflows.tuned import TunedBalanced
+from relserve.policies.workflows.stages import DoneStep, PastWorkflow, StageLearner, longest
 from relserve.policies.workflows.types import Demand, QueuedStep
 
 
@@ -66,22 +67,25 @@ class Coordinator:
 
     Args:
         order: gives each engine its order; an order may remember, so each has its own.
-        looks_up: whether a dispatcher is told what engines hold of a prompt.
+        looks_up: whether the router is told what engines hold of a prompt.
     """
 
     def __init__(
-        self, engines: Sequence[WorkflowEngineSpec], dispatch: Dispatch, order: Callable[[], StepOrder],
+        self, engines: Sequence[WorkflowEngineSpec], dispatch: DispatchPolicy, order: Callable[[], StepOrder],
         learner: StageLearner, looks_up: bool,
     ) -> None:  # fmt: skip
         self.engines = [StepEngine(spec, order()) for spec in engines]
-        self.states = [engine.state for engine in self.engines]
+        self.board = Board()
+        for spec in engines:
+            self.board.join(spec.member)
         self._dispatch, self._learner, self._looks_up = dispatch, learner, looks_up
         self.outcome = WorkflowsOutcome(engines={e.spec.name: e.totals for e in self.engines})
 
     def arrive(self, spec: WorkflowSpec, now_s: float) -> list[Event]:
-        """A workflow comes. A dispatcher that tunes itself is told its steps, as a replay would know them."""
-        if isinstance(self._dispatch, TunedBalanced):
-            self._dispatch.arrived(PastWorkflow(now_s, [[_done(s) for s in level] for level in spec.levels]))
+        """A workflow comes. A router that tunes itself is told its steps, as a replay would know them."""
+        if isinstance(self._dispatch, TunedPolicy):
+            levels = [[_done(step) for step in level] for level in spec.levels]
+            self._dispatch.arrived(PastWorkflow(now_s, levels), now_s)
         return self._next_level(_Flow(spec), now_s)
 
     def _next_level(self, flow: _Flow, now_s: float) -> list[Event]:
@@ -90,8 +94,10 @@ class Coordinator:
         if flow.level == len(spec.levels):
             self.outcome.served.append(ServedWorkflow(spec, now_s))
             self._learner.workflow_ended([[_done(step) for step in level] for level in spec.levels])
-            if isinstance(self._dispatch, TunedBalanced):
-                self._dispatch.ended(now_s - spec.arrival_s, now_s, self.states)
+            if isinstance(self._dispatch, TunedPolicy):
+                tune = self._dispatch.ended(now_s - spec.arrival_s, now_s, self.board)
+                if tune is not None:
+                    self._dispatch.take(tune(), now_s)
             return []
         level = spec.levels[flow.level]
         flow.num_left = len(level)
@@ -100,11 +106,14 @@ class Coordinator:
     def _send(self, flow: _Flow, spec: StepSpec, now_s: float) -> list[Event]:
         expected = self._learner.output_tokens(spec.stage)
         demand = Demand(spec.prompt_tokens, expected)
-        cached = {e.spec.name: e.num_cached(spec) for e in self.engines} if self._looks_up else {}
-        started = time.perf_counter()
-        chosen = self._dispatch.choose(NewStep(flow.spec.name, spec.stage, demand, cached), self.states)
-        self.outcome.dispatch_s += time.perf_counter() - started
+        cached = {e.spec.name: float(e.num_cached(spec)) for e in self.engines} if self._looks_up else {}
+        request = Request(spec.prompt_tokens, expected, cached_tokens=cached)
         self.outcome.num_dispatched += 1
+        for row, each in enumerate(self.engines):
+            self.board.know(row, each.load, now_s)
+        started = time.perf_counter()
+        chosen = self._dispatch.choose(request, self.board, now_s)
+        self.outcome.dispatch_s += time.perf_counter() - started
         engine = self.engines[chosen]
         queued = self._queued(flow, spec.stage, demand, engine, now_s)
         engine.add(SimStep(spec, queued, flow, expected, spec.prompt_tokens), now_s)
@@ -192,7 +201,7 @@ class StepBegins:
 
 
 def simulate(
-    workflows: Sequence[WorkflowSpec], engines: Sequence[WorkflowEngineSpec], dispatch: Dispatch,
+    workflows: Sequence[WorkflowSpec], engines: Sequence[WorkflowEngineSpec], dispatch: DispatchPolicy,
     order: Callable[[], StepOrder], looks_up: bool = False, learner: StageLearner | None = None,
 ) -> WorkflowsOutcome:  # fmt: skip
     """Serve every workflow.
@@ -201,7 +210,7 @@ def simulate(
         workflows: in any order of arrival.
         dispatch: chooses engines; one serves one run.
         order: gives each engine the order of its queue.
-        looks_up: whether the dispatcher is told what engines hold of a prompt.
+        looks_up: whether the router is told what engines hold of a prompt.
         learner: what is known of stages beforehand, which learns more; None: nothing.
 
     Raises:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
 
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.state import Column, Member, Report, Request
+from relserve.policies.dispatch.state import Column, EngineLoad, Member, Report, Request
 
 TRUST_S = 2.0  # a member is taken to work on for so long after its latest report
 MIN_TOKEN_S = 1e-12  # of a made-up member whose prompts cost nothing
@@ -27,7 +27,7 @@ REPORTED = (
 )  # fmt: skip
 OWN = (
     "received_s", "since_num", "since_prompt", "since_output", "since_need", "others", "unanswered",
-    "backlog", "backlog_s", "weight", "token_budget", "kv_tokens",
+    "backlog", "backlog_s", "waiting_s", "weight", "token_budget", "kv_tokens",
     "token_s", "request_s", "mixed_base_s", "decode_base_s",
 )  # fmt: skip
 PLACE = {name: place for place, name in enumerate((*REPORTED, *OWN))}
@@ -38,6 +38,15 @@ DRAIN = [
         "num_running",
     )
 ]  # fmt: skip
+
+
+KNOWN = np.array([
+    PLACE[name]
+    for name in (
+        "num_waiting", "num_running", "prompt_tokens", "output_tokens", "budget_tokens", "waiting_s",
+        "received_s", "backlog", "backlog_s",
+    )
+])  # fmt: skip
 
 
 class Sent(NamedTuple):
@@ -111,6 +120,13 @@ class Board:
         part._table = self._table[:, rows]
         return part
 
+    def emptied(self) -> Board:
+        """The same members with nothing to do, which cost what is known of them."""
+        found = Board()
+        for link in self._links:
+            found.join(link.member._replace(cost=link.cost))
+        return found
+
     def costs(self) -> list[CostModel]:
         """What each member's steps cost as far as it is known."""
         return [link.cost for link in self._links]
@@ -137,7 +153,7 @@ class Board:
         self._set(
             row, received_s=-inf, backlog_s=-inf, weight=member.weight, token_budget=member.token_budget,
             kv_tokens=member.kv_tokens, free_tokens=member.kv_tokens, budget_tokens=member.token_budget,
-            peak_tokens_per_s=1.0 / max(member.cost.prefill_per_token_s, MIN_TOKEN_S),
+            peak_tokens_per_s=1.0 / max(member.cost.prefill_per_token_s, MIN_TOKEN_S), waiting_s=nan,
         )  # fmt: skip
         self._learn(row, member.cost)
 
@@ -180,6 +196,13 @@ class Board:
         if report.cost is not None:
             self._learn(row, report.cost)
         return True
+
+    def know(self, row: int, load: EngineLoad, now_s: float) -> None:
+        """Who keeps a member's queue says what is in it: instead of reports, and of telling what was sent."""
+        self._table[KNOWN, row] = (
+            load.num_waiting, load.num_running, load.prompt_tokens, load.output_tokens, load.budget_tokens,
+            load.waiting_s, now_s, load.prompt_tokens, now_s,
+        )  # fmt: skip
 
     def sent(self, row: int, request: Request, now_s: float) -> int:
         """A request goes to that member; gives the dispatch's number."""
@@ -227,6 +250,24 @@ class Board:
             column[PLACE["since_prompt"]] -= sent.prompt_tokens
             column[PLACE["since_output"]] -= sent.output_tokens
             column[PLACE["since_need"]] -= sent.prompt_tokens + sent.output_tokens
+
+    def num_waiting(self) -> Column:
+        """Requests that wait at each by its report, and those that were sent since."""
+        found: Column = self["num_waiting"] + self["since_num"]
+        return found
+
+    def prompt_tokens(self) -> Column:
+        """Still to be computed by each, as it reported, and of what was sent since."""
+        found: Column = self["prompt_tokens"] + self["since_prompt"]
+        return found
+
+    def held(self, request: Request) -> Column:
+        """Tokens of a request's prompt that each is taken to hold."""
+        found = np.zeros(len(self.names))
+        for name, tokens in request.cached_tokens.items():
+            if (row := self.row(name)) >= 0:
+                found[row] = tokens
+        return found
 
     def num_requests(self) -> Column:
         """Requests that each has, of whomever: this router's are known exactly, others' by its report."""

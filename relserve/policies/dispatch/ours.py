@@ -56,7 +56,7 @@ class Predicted:
         else:
             room = np.maximum(board["budget_tokens"] - board["num_running"], FLOOR)
             step_s = np.maximum(base_s + rows_s + room * token_s, alone_s)
-        uncached = self.uncached(request, board)
+        uncached = np.maximum(request.prompt_tokens - board.held(request), 1.0)
         token_s = step_s / room
         waits_s = before * token_s + self._until_fits_s(request, board, alone_s) + board.silent_s(now_s)
         decode_s = output * alone_s
@@ -69,15 +69,6 @@ class Predicted:
         if isfinite(request.ttft_slo_s):
             cost_s += LATE * np.maximum(waits_s + uncached * token_s - request.ttft_slo_s, 0.0)
         return cost_s
-
-    def uncached(self, request: Request, board: Board) -> Column:
-        """Tokens of the prompt that each member has to compute: what it holds saves so many."""
-        found = np.full(len(board), max(request.prompt_tokens, 1.0))
-        for name, tokens in request.cached_tokens.items():
-            row = board.row(name)
-            if row >= 0:
-                found[row] = max(request.prompt_tokens - tokens, 1.0)
-        return found
 
     def _until_fits_s(self, request: Request, board: Board, alone_s: Column) -> Column:
         """Until memory is free for it: as long as answers take, in proportion to what is missing."""

@@ -88,9 +88,4 @@ class Prism:
 
     def affinity(self, request: Request, board: Board) -> Column:
         """log S_affinity."""
-        found = np.zeros(len(board))
-        for name, tokens in request.cached_tokens.items():
-            row = board.row(name)
-            if row >= 0 and tokens > 0:
-                found[row] = np.log(BETA)
-        return found
+        return np.where(board.held(request) > 0, np.log(BETA), 0.0)

@@ -84,3 +84,23 @@ class Report(NamedTuple):
     seen: int = -1
     yours: int = 0
     cost: CostModel | None = None
+
+
+@dataclass(slots=True)
+class EngineLoad:
+    """What an engine has to do, as whoever keeps its queue counts it.
+
+    Attributes:
+        budget_tokens: of a step.
+        num_waiting, num_running: requests that wait, and those that hold memory.
+        prompt_tokens: still to be computed, of both.
+        output_tokens: still to be said by what is expected, of both; below 0 where more was said.
+        waiting_s: work of those that wait, t_queue of HexGen-Text2SQL's Eq. 3.
+    """
+
+    budget_tokens: float
+    num_waiting: int = 0
+    num_running: int = 0
+    prompt_tokens: float = 0.0
+    output_tokens: float = 0.0
+    waiting_s: float = 0.0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from relserve.policies.dispatch.hexgen import Hexgen
+from relserve.policies.dispatch.finish import PredictedFinish
+from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
+from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
 from relserve.policies.dispatch.loads import LeastLatency, LeastLoaded, LeastUnanswered, PowerOfTwo
 from relserve.policies.dispatch.ours import Predicted
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.prism import Prism
 from relserve.policies.dispatch.turns import RoundRobin, Weighted
-from relserve.policies.workflows.dispatch import PredictedFinish, WorkloadBalanced
 
 MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
     "round_robin": RoundRobin,
@@ -21,8 +22,9 @@ MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
     "latency": LeastLatency,
     "prism": Prism,
     "prism+own": lambda name: Prism(name, counts_own=True),
-    "hexgen": lambda name: Hexgen(name, WorkloadBalanced()),
-    "finish": lambda name: Hexgen(name, PredictedFinish()),
+    "hexgen": WorkloadBalanced,
+    "hexgen_tuned": TunedBalanced,
+    "finish": PredictedFinish,
     "ours": Predicted,
 }
 NAMES = tuple(MAKERS)

@@ -25,6 +25,13 @@ class DoneStep(NamedTuple):
         return Demand(self.prompt_tokens, self.output_tokens)
 
 
+class PastWorkflow(NamedTuple):
+    """A workflow that was served: when it came, its steps level by level."""
+
+    arrival_s: float
+    levels: Sequence[Sequence[DoneStep]]
+
+
 class Mean:
     """A mean demand that forgets: of the first so many all count alike, then the older ever less."""
 

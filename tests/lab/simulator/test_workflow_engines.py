@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lab.simulator.events import EventHeap
 from lab.simulator.workflows.engine import WorkflowEngineSpec
-from lab.simulator.workflows.run import WorkflowsOutcome, alone_s, simulate
+from lab.simulator.workflows.run import Arrive, Coordinator, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from relserve.policies.cost import CostModel
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.finish import PredictedFinish
+from relserve.policies.dispatch.loads import LeastLoaded
+from relserve.policies.dispatch.state import Request
+from relserve.policies.dispatch.turns import RoundRobin
+from relserve.policies.dispatch.variants import NAMES, make
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.workflows.budget import StepBudget
-from relserve.policies.workflows.dispatch import (
-    EngineState,
-    LeastRequests,
-    NewStep,
-    PredictedFinish,
-    RoundRobin,
-)
 from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from relserve.policies.workflows.stages import StageLearner
 
@@ -150,7 +150,7 @@ def test_alone_a_level_counts_its_longest_step_once() -> None:
 
 
 def test_without_engines_nothing_is_served() -> None:
-    with pytest.raises(ValueError, match="no engine"):
+    with pytest.raises(ValueError, match="no member"):
         simulate([flow("w", 0.0, (StepSpec("s", 1, 1),))], [], RoundRobin(), fcfs)
 
 
@@ -197,19 +197,36 @@ def test_with_equal_deadlines_our_order_is_not_worse_than_first_come(
 @given(seed=st.integers(0, 10**6), order=st.sampled_from([fcfs, lambda: most_urgent, DueOrder]))
 def test_everything_is_computed_once_and_all_memory_comes_back(seed: int, order: type[DueOrder]) -> None:
     flows = random_flows(seed, number=10)
-    learner, seen = StageLearner(), []
-
-    class Watching(LeastRequests):
-        def choose(self, step: NewStep, engines: list[EngineState]) -> int:
-            seen[:] = engines
-            return super().choose(step, engines)
-
+    learner = StageLearner()
     specs = [WorkflowEngineSpec(n, "A100", A100, EngineLimits(4, 512, 40_000, 64)) for n in "ab"]
-    found = simulate(flows, specs, Watching(), order, learner=learner)
+    coordinator = Coordinator(specs, LeastLoaded("least_loaded"), order, learner, looks_up=False)
+    EventHeap(Arrive(spec.arrival_s, spec, coordinator) for spec in flows).run()
+    found = coordinator.outcome
     steps = [step for spec in flows for level in spec.levels for step in level]
     assert sum(t.computed_tokens for t in found.engines.values()) == sum(s.prompt_tokens for s in steps)
     assert found.num_dispatched == len(steps)
-    for state in seen:
-        assert (state.num_waiting, state.num_running) == (0, 0)
-        assert (state.prompt_tokens, state.waiting_s) == (0, 0)
-        assert state.output_tokens == pytest.approx(0, abs=1e-6)
+    for engine in coordinator.engines:
+        load = engine.load
+        assert (load.num_waiting, load.num_running) == (0, 0)
+        assert (load.prompt_tokens, load.waiting_s) == (0, 0)
+        assert load.output_tokens == pytest.approx(0, abs=1e-6)
+
+
+def test_a_router_knows_every_queue_as_it_is_when_a_step_comes() -> None:
+    seen: list[tuple[list[float], list[float]]] = []
+
+    class Watching(LeastLoaded):
+        def choose(self, request: Request, board: Board, now_s: float) -> int:
+            seen.append((board.num_waiting().tolist(), board["num_running"].tolist()))
+            return super().choose(request, board, now_s)
+
+    flows = [flow("w", 0.0, (StepSpec("s", 50, 3),) * 3), flow("late", 0.1, (StepSpec("s", 50, 3),))]
+    simulate(flows, [engine(), engine("b")], Watching("least_loaded"), fcfs)
+    assert seen == [([0, 0], [0, 0]), ([1, 0], [0, 0]), ([1, 1], [0, 0]), ([0, 0], [2, 1])]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_router_of_fleets_serves_workflows(name: str) -> None:
+    limits = Limits(64, 512, 400_000, 64)
+    specs = [EngineSpec(each, "A100", cost, limits) for each, cost in (("a", A100), ("b", A100.scaled(3)))]
+    assert len(simulate(random_flows(1, number=8), specs, make(name), DueOrder).served) == 8

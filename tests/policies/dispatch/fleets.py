@@ -6,7 +6,7 @@ from typing import Any
 
 from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.board import Board
-from relserve.policies.dispatch.state import Member, Report, Request
+from relserve.policies.dispatch.state import EngineLoad, Member, Report, Request
 
 FAST = CostModel(3e-5, 3e-3, 2e-5, 9e-3, 3e-3)
 SLOW = CostModel(9e-5, 5e-3, 2e-5, 18e-3, 5e-3)
@@ -30,3 +30,12 @@ def idle(its: CostModel, **more: Any) -> Report:
         "free_tokens": 400_000, "budget_tokens": 8192, "peak_tokens_per_s": 1 / its.prefill_per_token_s,
     }  # fmt: skip
     return Report(**known | more)
+
+
+def known(*engines: tuple[CostModel, EngineLoad], names: str = "abcdefghijklmnopqrstuvwxyz") -> Board:
+    """A board of engines whose queues their router keeps; weights are how fast they are at prompts."""
+    board = Board()
+    for row, (name, (cost, load)) in enumerate(zip(names, engines, strict=False)):
+        board.join(Member(name, cost, int(load.budget_tokens), 1e6, 1.0 / cost.prefill_per_token_s))
+        board.know(row, load, 0.0)
+    return board

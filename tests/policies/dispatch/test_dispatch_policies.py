@@ -13,14 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.dispatch.board import Board
-from relserve.policies.dispatch.hexgen import engines_of
 from relserve.policies.dispatch.ours import Predicted
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.prism import STALE_S, Prism
 from relserve.policies.dispatch.state import Member, Request
 from relserve.policies.dispatch.variants import NAMES, make
-from relserve.policies.workflows.dispatch import NewStep, WorkloadBalanced
-from relserve.policies.workflows.types import Demand
 from tests.policies.dispatch.fleets import ASKED, FAST, SLOW, fleet, idle
 
 each = pytest.mark.parametrize("name", NAMES)
@@ -158,17 +155,6 @@ def test_prism_as_published_herds_until_the_next_report_and_own_dispatches_mend_
         board.report("m0", idle(FAST, sequence=1, prompt_tokens=100), 0.0)
     assert sent(make("prism"), boards[0], 20) == {"m1": 20}
     assert sent(make("prism+own"), boards[1], 20)["m0"] >= 9
-
-
-def test_hexgen_is_the_dispatcher_of_workflows() -> None:
-    board = fleet(FAST, SLOW)
-    states = make("hexgen")
-    board.report("m0", idle(FAST, sequence=1, num_waiting=5, waiting_tokens=90_000, output_tokens=500), 0.0)
-    engines = engines_of(board)
-    assert [engine.name for engine in engines] == ["m0", "m1"]
-    assert engines[0].waiting_s > 90_000 * 3e-5
-    expected = WorkloadBalanced().choose(NewStep("", "", Demand(1000, 200)), engines)
-    assert states.choose(ASKED, board, 0.0) == expected == 1
 
 
 def test_ours_gives_the_slow_its_share_and_no_more() -> None:

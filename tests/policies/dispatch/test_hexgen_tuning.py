@@ -13,14 +13,24 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from relserve.policies.cost import CostModel
-from relserve.policies.workflows.dispatch import EngineState, RoundRobin, WorkloadBalanced
-from relserve.policies.workflows.replay import PastWorkflow, replay
-from relserve.policies.workflows.stages import DoneStep
-from relserve.policies.workflows.tuned import TunedBalanced
-from relserve.policies.workflows.tuning import TuningClock, best_alpha, p_slower, student_above
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
+from relserve.policies.dispatch.hexgen.replay import replay
+from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
+from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha, p_slower, student_above
+from relserve.policies.dispatch.state import EngineLoad
+from relserve.policies.dispatch.turns import RoundRobin
+from relserve.policies.workflows.stages import DoneStep, PastWorkflow
+from tests.policies.dispatch.fleets import known
 
 FAST, SLOW = CostModel(1e-4, 0.01, 1e-4, 0.015), CostModel(3e-4, 0.02, 3e-4, 0.04)
-ENGINES = [EngineState("a", FAST, 2048), EngineState("b", SLOW, 2048)]
+
+
+def engines(*costs: CostModel) -> Board:
+    return known(*[(cost, EngineLoad(2048)) for cost in costs])
+
+
+ENGINES = engines(FAST, SLOW)
 
 
 @pytest.mark.parametrize("best", [0.0, 0.1, 0.3, 0.4, 0.9, 1.0])
@@ -104,13 +114,13 @@ def past(number: int) -> list[PastWorkflow]:
 
 def test_a_workflow_alone_takes_the_sum_of_its_levels() -> None:
     step = DoneStep("link", 1000, 10)
-    alone = replay([PastWorkflow(5.0, [[step], [step]])], ENGINES[:1], RoundRobin())
+    alone = replay([PastWorkflow(5.0, [[step], [step]])], engines(FAST), RoundRobin())
     assert alone == pytest.approx([2 * step.demand.seconds(FAST, 32)])
 
 
 def test_steps_side_by_side_wait_for_one_another_on_one_engine() -> None:
     step = DoneStep("judge", 1000, 1)
-    both = replay([PastWorkflow(0.0, [[step, step]])], ENGINES[:1], RoundRobin())
+    both = replay([PastWorkflow(0.0, [[step, step]])], engines(FAST), RoundRobin())
     assert both == pytest.approx([0.1 + step.demand.seconds(FAST, 32)])
 
 
@@ -120,35 +130,40 @@ def test_balancing_beats_taking_turns_on_unequal_engines() -> None:
     assert balanced < turns
 
 
-def test_the_replay_leaves_the_engines_as_they_are() -> None:
-    engine = EngineState("a", FAST, 2048, num_waiting=3, waiting_s=7.0)
-    replay(past(3), [engine], RoundRobin())
-    assert engine == EngineState("a", FAST, 2048, num_waiting=3, waiting_s=7.0)
+def test_the_replay_begins_with_idle_engines_and_leaves_theirs_as_they_are() -> None:
+    board = known((FAST, EngineLoad(2048, num_waiting=3, waiting_s=7.0)))
+    assert replay(past(3), board, RoundRobin()) == replay(past(3), engines(FAST), RoundRobin())
+    assert (board["num_waiting"].tolist(), board["waiting_s"].tolist()) == ([3.0], [7.0])
 
 
 def test_without_engines_there_is_no_replay() -> None:
-    with pytest.raises(ValueError, match="no engine"):
-        replay(past(1), [], WorkloadBalanced())
+    with pytest.raises(ValueError, match="no member"):
+        replay(past(1), Board(), WorkloadBalanced())
 
 
 def test_a_dispatcher_tunes_itself_when_a_window_was_slower() -> None:
-    dispatch, flows = TunedBalanced(), past(60)
-    for flow in flows:
-        dispatch.arrived(flow)
-    assert dispatch.alpha == 0.0
+    policy = TunedBalanced()
+
+    def ended(latency_s: float, now_s: float) -> None:
+        if (tune := policy.ended(latency_s, now_s, ENGINES)) is not None:
+            policy.take(tune(), now_s)
+
+    for flow in sorted(past(60)):
+        policy.arrived(flow, flow.arrival_s)
+    assert policy.alpha == 0.0
     for now_s, latency_s in ((0.0, 50.0), (60.0, 51.0), (120.0, 50.0), (180.0, 52.0), (230.0, 51.0)):
-        dispatch.ended(latency_s, now_s, ENGINES)
-    assert [now_s for now_s, _ in dispatch.alphas] == [120.0]
+        ended(latency_s, now_s)
+    assert [now_s for now_s, _ in policy.alphas] == [120.0]
     for latency_s in (90.0, 91.0, 92.0):
-        dispatch.ended(latency_s, 300.0, ENGINES)
-    dispatch.ended(93.0, 330.0, ENGINES)
-    assert [now_s for now_s, _ in dispatch.alphas] == [120.0, 330.0]
-    assert dispatch.alphas[-1][1] == dispatch.alpha
+        ended(latency_s, 300.0)
+    ended(93.0, 330.0)
+    assert [now_s for now_s, _ in policy.alphas] == [120.0, 330.0]
+    assert policy.alphas[-1][1] == policy.alpha
 
 
 @pytest.mark.performance
 def test_tuning_takes_less_than_a_second(limit_s: Callable[..., float]) -> None:
     """The paper: 115 to 158 s."""
-    flows, started = past(100), time.perf_counter()
-    best_alpha(lambda alpha: statistics.fmean(replay(flows, ENGINES * 2, WorkloadBalanced(alpha))))
+    flows, board, started = past(100), engines(FAST, SLOW, FAST, SLOW), time.perf_counter()
+    best_alpha(lambda alpha: statistics.fmean(replay(flows, board, WorkloadBalanced(alpha=alpha))))
     assert time.perf_counter() - started < limit_s(1.0)

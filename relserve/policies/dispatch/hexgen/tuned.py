@@ -1,0 +1,48 @@
+"""The published dispatcher with its alpha tuned while it serves (HexGen-Text2SQL, 4.3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from statistics import fmean
+
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
+from relserve.policies.dispatch.hexgen.replay import replay
+from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha
+from relserve.policies.workflows.stages import PastWorkflow
+
+
+class TunedBalanced(WorkloadBalanced):
+    """Alpha begins at 0, and is chosen anew by replaying the workflows that came in the latest window.
+
+    Attributes:
+        alphas: all that were chosen, with the time of each.
+    """
+
+    def __init__(self, name: str = "hexgen_tuned", clock: TuningClock | None = None) -> None:
+        super().__init__(name, alpha=0.0)
+        self.alphas: list[tuple[float, float]] = []
+        self._clock = clock or TuningClock()
+        self._past: deque[tuple[float, PastWorkflow]] = deque()  # with the time at which each was told
+
+    def arrived(self, workflow: PastWorkflow, now_s: float) -> None:
+        """See `TunedPolicy.arrived`."""
+        self._past.append((now_s, workflow))
+
+    def ended(self, latency_s: float, now_s: float, board: Board) -> Callable[[], float] | None:
+        """See `TunedPolicy.ended`."""
+        self._clock.ended(latency_s)
+        while len(self._past) > 1 and self._past[0][0] < now_s - self._clock.window_s:
+            self._past.popleft()
+        if not self._clock.is_due(now_s):
+            return None
+        past, beta, members = [workflow for _, workflow in self._past], self.beta, board.emptied()
+        return lambda: best_alpha(
+            lambda alpha: fmean(replay(past, members, WorkloadBalanced(alpha=alpha, beta=beta)))
+        )
+
+    def take(self, alpha: float, now_s: float) -> None:
+        """See `TunedPolicy.take`."""
+        self.alpha = alpha
+        self.alphas.append((now_s, alpha))
