@@ -165,7 +165,7 @@ def by_way(found: FleetResults, cells: Sequence[FleetCell]) -> list[list[Any]]:
         rows.append([*which, *each, found.mean(cell, "wall_s") / 60])
     print("\nShareGPT on unequal engines, steps simulated one by one, or those that decode the same rows")
     print("together: within both limits, each limit, %; s to the first token, s a token, s end to end")
-    print("(medians) and its P90; microseconds a request at the desk, minutes of a run")
+    print("(medians) and its P90; microseconds a request in the router, minutes of a run")
     columns = ["engines", "router", "budgets", "steps", "requests", "both", "TTFT", "TPOT", "s", "s", "e2e"]
     print(table([*columns, "P90", "us", "min"], rows))
     return rows
@@ -195,7 +195,7 @@ def by_size(found: FleetResults, cells: Sequence[FleetCell]) -> list[list[Any]]:
         each = [found.mean(cell, field) for field in ("attained", "choice_us", "wall_s")]
         rows.append([number, cell.router, cell.rate, *each])
     print("\nmore engines, each with as much of FlowGPT-T to do, LENS: within both limits, %, microseconds a")
-    print("request at the desk (choice and bookkeeping), s of a run")
+    print("request in the router (choice and bookkeeping), s of a run")
     print(table(["engines", "router", "req/s", "both", "us", "s"], rows))
     return rows
 

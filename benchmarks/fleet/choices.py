@@ -15,7 +15,7 @@ from relserve.engines.fleet.state_channel import StateChannel
 from relserve.machine.state_message import encode
 from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.board import Board
-from relserve.policies.dispatch.desk import Asked, Desk
+from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.state import Member, Report, Request
 from relserve.policies.dispatch.variants import NAMES, make
 
@@ -67,15 +67,15 @@ def _choices(size: int, name: str, number: int) -> list[float]:
 
 
 def requests_us(size: int, number: int) -> float:
-    """A request at the desk of `ours`, from its choice to its end: the mean of `number`, in CPU time."""
-    desk, ended = Desk(make("ours"), _board(size)), 20 * size
+    """A request in the router of `ours`, from its choice to its end: the mean of `number`, in CPU time."""
+    router, ended = Router(make("ours"), _board(size)), 20 * size
     asked = [Asked(str(i), 400, 1e4, 1.0, 0.02) for i in range(number + ended)]
     for each in asked[:ended]:
-        desk.put([each], desk.board.names[int(each.request_id) % size], 0.0)
+        router.put([each], router.board.names[int(each.request_id) % size], 0.0)
     started = time.thread_time()
     for i, each in enumerate(asked[ended:]):
-        desk.send(each, 0.001 * i)
-        desk.ended(asked[i].request_id, 0.001 * i, 200.0)
+        router.send(each, 0.001 * i)
+        router.ended(asked[i].request_id, 0.001 * i, 200.0)
     return 1e6 * (time.thread_time() - started) / number
 
 

@@ -11,7 +11,7 @@ from lab.simulator.events import Event
 from lab.simulator.fleet.fleet import SimulatedFleet
 from lab.simulator.fleet.member import SimMember
 from lab.simulator.fleet.owner import SimulatedOwner
-from relserve.policies.dispatch.desk import Asked
+from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Report
 
 
@@ -89,7 +89,7 @@ class IsKnown:
     def handle(self) -> Iterable[Event]:
         """See `Event.handle`."""
         self.owner.num_waiting -= 1
-        self.owner.desk.report(self.name, self.report, self.time_s)
+        self.owner.router.report(self.name, self.report, self.time_s)
         return []
 
 
@@ -145,7 +145,7 @@ class IsMissed:
 
     def handle(self) -> Iterable[Event]:
         """See `Event.handle`."""
-        lost = [asked for owner in self.fleet.owners for asked in owner.desk.leave(self.name)]
+        lost = [asked for owner in self.fleet.owners for asked in owner.router.leave(self.name)]
         return [event for asked in lost for event in ask(self.fleet, asked, self.time_s)]
 
 

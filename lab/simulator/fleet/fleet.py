@@ -11,8 +11,8 @@ from zlib import crc32
 from lab.simulator.fleet.member import SimMember, SimulatedMemberSpec
 from lab.simulator.fleet.owner import Link, Owners, SimulatedOwner
 from lab.simulator.fleet.requests import FleetOutcome, FleetRequest, ServedFleetRequest
-from relserve.policies.dispatch.desk import Asked, Desk
 from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.state import Report
 
 
@@ -37,7 +37,7 @@ class SimulatedFleet:
     ) -> None:  # fmt: skip
         self.link = link
         policies = [policy, *[deepcopy(policy) for _ in range(1, owners.number)]]
-        self.owners = [SimulatedOwner(i, Desk(its), owners) for i, its in enumerate(policies)]
+        self.owners = [SimulatedOwner(i, Router(its), owners) for i, its in enumerate(policies)]
         self.members = {
             spec.name: SimMember(spec, 7919 * seed + i, may_jump) for i, spec in enumerate(members)
         }
@@ -52,7 +52,7 @@ class SimulatedFleet:
     def join(self, spec: SimulatedMemberSpec) -> None:
         """A member is there, which all owners learn at once."""
         for owner in self.owners:
-            owner.desk.join(spec.member)
+            owner.router.join(spec.member)
 
     def asked(self) -> list[Asked]:
         """Every request, as it comes to its owner."""
@@ -80,11 +80,11 @@ class SimulatedFleet:
         knows.
         """
         owner = self.owner(asked)
-        if not len(owner.desk.board):
+        if not len(owner.router.board):
             self.homeless.append(asked)
             return None
         started = time.perf_counter()
-        name, number = owner.desk.send(asked, now_s)
+        name, number = owner.router.send(asked, now_s)
         self.outcome.choices_s.append(time.perf_counter() - started)
         self.outcome.waits_s.append(now_s - came_s)
         served = self.served(asked)
@@ -103,7 +103,7 @@ class SimulatedFleet:
             self.num_left -= not served.answers
             served.member, served.answers = member.spec.name, served.answers + 1
             served.first_s, served.ended_s = done.first_s, done.ended_s
-            self.owner(done.asked).desk.ended(done.asked.request_id, now_s, done.num_output)
+            self.owner(done.asked).router.ended(done.asked.request_id, now_s, done.num_output)
 
     def reports(self, member: SimMember, now_s: float, every_s: float) -> list[tuple[SimulatedOwner, Report]]:
         """A member's reports to those owners that it has told nothing for so long."""

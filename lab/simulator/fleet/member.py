@@ -20,8 +20,8 @@ from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Wor
 from relserve.policies.caching.requests import NOTHING, Floats
 from relserve.policies.caching.state import BatchLimits, BlockMemory
 from relserve.policies.cost import StepSample
-from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.local_cost import LocalCost
+from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Member, Report
 
 
@@ -42,7 +42,7 @@ class SimulatedMemberSpec(NamedTuple):
 
     @property
     def member(self) -> Member:
-        """As a desk is told of it."""
+        """As a router is told of it."""
         blocks = self.engine.num_blocks - self.cache_tokens // 16
         roofline = self.engine.times.roofline
         cost = replace(roofline.costs.steps, mixed_base_s=roofline.base_s)

@@ -1,4 +1,4 @@
-"""The processes that own a fleet: each has a desk and one thread, and hears of the others by reports only."""
+"""The processes that own a fleet: each has a router and a thread, and knows of the others by reports only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from relserve.policies.dispatch.desk import Desk
+from relserve.policies.dispatch.router import Router
 
 
 class Link(NamedTuple):
@@ -61,7 +61,7 @@ class SimulatedOwner:
     """
 
     number: int
-    desk: Desk
+    router: Router
     spec: Owners
     free_s: float = -inf
     told_s: dict[str, float] = field(default_factory=dict)

@@ -65,7 +65,7 @@ class ServedFleetRequest:
 
 @dataclass
 class FleetOutcome:
-    """Every request in the order of arrival, and what the desks' choices took in real time.
+    """Every request in the order of arrival, and what the routers' choices took in real time.
 
     Attributes:
         waits_s: each time that a request was sent, how long its owner took until then, in virtual time; that

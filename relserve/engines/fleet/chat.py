@@ -21,7 +21,7 @@ from relserve.engines.fleet.watch import PING_S
 from relserve.engines.fleet.ways import MemberWay, Ways
 from relserve.engines.local.entering import Entering
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
-from relserve.policies.dispatch.desk import Asked
+from relserve.policies.dispatch.router import Asked
 
 AGAIN_S = 0.1  # after which a member that could not be reached is asked again
 LOOK_S = 0.05  # how often members are looked for where none is there
@@ -140,7 +140,7 @@ class Chat:
         since_s = roster.clock()
         while True:
             if members := self._others() or self._reachable():
-                return members[roster.desk.choose(self._asked, roster.clock(), list(members))]
+                return members[roster.router.choose(self._asked, roster.clock(), list(members))]
             if all(map(self._ways.is_closed, roster.members.values())):
                 raise EngineDeadError(f"there is no way to any member of {roster.model}")
             roster.see_that_somebody_comes(since_s)
@@ -169,11 +169,11 @@ class Chat:
             EngineError: as of `forward`.
             _Failed: another is to be asked.
         """
-        roster, desk, life, num_output = self._roster, self._roster.desk, member.life, None
+        roster, router, life, num_output = self._roster, self._roster.router, member.life, None
         self._num_tries, self._was_silent = self._num_tries + 1, False
         asked = self._asked._replace(request_id=f"{self._asked.request_id}.{self._num_tries}")
-        number = desk.put([asked], member.name, roster.clock())
-        member.sent(1, f"{desk.policy.name}, OpenAI")
+        number = router.put([asked], member.name, roster.clock())
+        member.sent(1, f"{router.policy.name}, OpenAI")
         try:
             way = await self._way(member)
             if way is None:
@@ -195,7 +195,7 @@ class Chat:
         finally:
             self._with = None
             member.num_rows -= 1
-            desk.ended(asked.request_id, roster.clock(), num_output)
+            router.ended(asked.request_id, roster.clock(), num_output)
         return True
 
     async def _until_moved(self, work: Coroutine[Any, Any, None]) -> None:
@@ -261,7 +261,7 @@ def _message(body: bytes) -> str:
 
 
 def _asked(body: Mapping[str, Any], entering: Entering) -> Asked:
-    """A request as the fleet's desk is told of it."""
+    """A request as the fleet's router is told of it."""
     ttft_slo_s, tpot_slo_s = asked_slos(body.get(TAGS) or {})
     return Asked(
         f"openai.{next(_numbers)}", max(entering.prompt_tokens, 1), entering.max_tokens,

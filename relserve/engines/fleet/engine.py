@@ -27,7 +27,7 @@ from relserve.gate.gate import Gate
 from relserve.machine.engine_status import StatusFile
 from relserve.machine.fleet_status import FleetStatus
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.desk import Desk
+from relserve.policies.dispatch.router import Router
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
 from relserve.policies.scheduling.lengths import LengthLearner
@@ -64,8 +64,8 @@ class FleetEngine:
         gate: Gate | None = None,
     ) -> None:
         self.model, self.file, self.gate, self.say = model, file, gate or Gate(), announce or logger.info
-        desk = Desk(make(file.dispatch))
-        self.roster = Roster(model, file.members, launcher_of, desk, self.say)
+        router = Router(make(file.dispatch))
+        self.roster = Roster(model, file.members, launcher_of, router, self.say)
         self._watch = MemberWatch(self.roster)
         self._handouts: set[Handout] = set()
         self._files = files

@@ -27,8 +27,8 @@ from relserve.errors import (
     UsageError,
 )  # fmt: skip
 from relserve.gate.gate import Gate
-from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.instalments import UNKNOWN_S, Pace, num_again, num_shared, shown_rates, size
+from relserve.policies.dispatch.router import Asked
 
 TICK_S = 0.05  # how often time alone may have rows asked again
 LEAVE_S = 0.5  # how long what was cancelled is waited for
@@ -169,7 +169,7 @@ class Handout:
         return here_s if here_s < inf else self._roster.usual_s.get(kind, UNKNOWN_S)
 
     def _choose(self, row: int, now_s: float, among: Sequence[str]) -> str:
-        return self._roster.desk.choose(self._asked(row, 0), now_s, among)
+        return self._roster.router.choose(self._asked(row, 0), now_s, among)
 
     def _asked(self, row: int, serial: int) -> Asked:
         return as_asked(self._submission, row, serial, self._shared)
@@ -190,11 +190,11 @@ class Handout:
     def _send(
         self, member: FleetMember, rows: list[int], now_s: float, why: str = "", alone: bool = False
     ) -> Instalment:
-        launched, submission, desk = member.launched, self._submission, self._roster.desk
+        launched, submission, router = member.launched, self._submission, self._roster.router
         assert launched is not None
         serial = next(_numbers)
-        number = desk.put([self._asked(row, serial) for row in rows], member.name, now_s)
-        reason = f"{desk.policy.name}{why and ', ' + why}"
+        number = router.put([self._asked(row, serial) for row in rows], member.name, now_s)
+        reason = f"{router.policy.name}{why and ', ' + why}"
         made = Instalment(member, member.life, launched.engine, rows, set(rows), now_s, serial, alone, reason)
         for row in rows:
             self._held.setdefault(row, []).append(made)
@@ -246,14 +246,14 @@ class Handout:
 
     def _came(self, its: Instalment, replies: Sequence[Reply]) -> None:
         """Take a member's answers; those that another gave before count for nothing."""
-        now_s, desk, num = self._roster.clock(), self._roster.desk, 0
+        now_s, router, num = self._roster.clock(), self._roster.router, 0
         for reply in replies:
             row = its.rows[reply.index]
             if row not in its.left:
                 continue
             num += 1
             output = reply.usage.output_tokens if reply.failure is None else None
-            desk.ended(self._asked_id(its, row), now_s, output)
+            router.ended(self._asked_id(its, row), now_s, output)
             self._let_go(its, row)
             failure = reply.failure
             if failure is not None and failure.kind is FailureKind.ENGINE and row not in self._given_up:
@@ -278,7 +278,7 @@ class Handout:
     def _withdraw(self, row: int) -> None:
         """Nobody is to go on with a row; an instalment of which nothing is left is given up."""
         for other in list(self._held.get(row, ())):
-            self._roster.desk.ended(self._asked_id(other, row), self._roster.clock())
+            self._roster.router.ended(self._asked_id(other, row), self._roster.clock())
             self._let_go(other, row)
             self._pace(other.member.name).gone(1)
             if not other.left:
@@ -329,7 +329,7 @@ class Handout:
         self._out.discard(its)
         now_s, left = self._roster.clock(), list(its.left)
         for row in left:
-            self._roster.desk.ended(self._asked_id(its, row), now_s)
+            self._roster.router.ended(self._asked_id(its, row), now_s)
             self._let_go(its, row)
         self._pace(its.member.name).gone(len(left))
         if its.task is not None and its.task is not asyncio.current_task():

@@ -12,7 +12,7 @@ from relserve.engines.fleet.member import FleetMember
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError
 from relserve.machine import traces
-from relserve.policies.dispatch.desk import Asked
+from relserve.policies.dispatch.router import Asked
 
 CHARS_A_TOKEN = 4.0
 
@@ -64,7 +64,7 @@ class Instalment:
 
 
 def as_asked(submission: Submission, row: int, serial: int, num_shared: int) -> Asked:
-    """A row as the desk knows it.
+    """A row as the router knows it.
 
     Args:
         serial: of its instalment; 0: it has none yet.

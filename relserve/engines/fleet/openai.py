@@ -1,4 +1,4 @@
-"""OpenAI's API over a fleet, at a Unix socket: each request goes to one member, as the fleet's desk says."""
+"""OpenAI's API over a fleet, at a Unix socket: the fleet's router chooses the member of each request."""
 
 from __future__ import annotations
 

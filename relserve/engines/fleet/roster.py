@@ -13,7 +13,7 @@ from typing import Protocol
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import FleetMember, Launched, Launcher, State
 from relserve.errors import EngineDeadError, EngineStartError, ModelError, RelserveError, UsageError
-from relserve.policies.dispatch.desk import Desk
+from relserve.policies.dispatch.router import Router
 from relserve.policies.dispatch.state import Report
 
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.2, 30.0  # before a member is tried again
@@ -44,7 +44,7 @@ class Roster:
 
     Attributes:
         members: by name, in the order of the file.
-        desk: those that are up, as the policy knows them.
+        router: those that are up, as the policy knows them.
         holders: the relQueries under way.
         identity: of the answers: that of the first member that came up, if `has_identity`.
         usual_s: seconds of a row, by the kind of its relQuery, of late.
@@ -53,9 +53,9 @@ class Roster:
 
     def __init__(
         self, model: str, specs: Iterable[MemberSpec], launcher_of: Callable[[MemberSpec], Launcher],
-        desk: Desk, announce: Callable[[str], None], clock: Callable[[], float] = time.monotonic,
+        router: Router, announce: Callable[[str], None], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.model, self.desk, self.clock, self._announce = model, desk, clock, announce
+        self.model, self.router, self.clock, self._announce = model, router, clock, announce
         self.members = {spec.name: FleetMember(spec, launcher_of(spec)) for spec in specs}
         self.holders: set[Holder] = set()
         self.identity: str | None = None
@@ -116,12 +116,12 @@ class Roster:
 
     def report(self, name: str, report: Report) -> bool:
         """A member tells of itself; whether it counted: see `Board.report`."""
-        return self.desk.report(name, report, self.clock())
+        return self.router.report(name, report, self.clock())
 
     def age_s(self, name: str) -> float:
         """How old a member's latest report is; infinite where it never sent one."""
-        row = self.desk.board.row(name)
-        return inf if row < 0 else float(self.desk.board.ages_s(self.clock())[row])
+        row = self.router.board.row(name)
+        return inf if row < 0 else float(self.router.board.ages_s(self.clock())[row])
 
     def hear(self, member: FleetMember, silent: bool) -> None:
         """A member says nothing any more, or something again."""
@@ -147,7 +147,7 @@ class Roster:
         member.life += 1
         member.num_deaths += 1
         member.state, member.why, member.silent = State.DEAD, in_words(error), False
-        self.desk.leave(member.name)
+        self.router.leave(member.name)
         if now_s - member.up_since_s >= STABLE_S:
             member.delay_s = 0.0
         num = sum([holder.lost(member) for holder in list(self.holders)])
@@ -161,7 +161,7 @@ class Roster:
         member = self.members[name]
         if not member.drained:
             member.drained = True
-            self.desk.leave(name)
+            self.router.leave(name)
             self._changed()
 
     def resume(self, name: str) -> None:
@@ -174,7 +174,7 @@ class Roster:
         if member.drained:
             member.drained = False
             if member.state is State.UP and member.launched is not None:
-                self.desk.join(member.launched.known)
+                self.router.join(member.launched.known)
             self._changed()
 
     async def close(self) -> None:
@@ -185,7 +185,7 @@ class Roster:
         await asyncio.gather(*tasks, return_exceptions=True)
         ended = []
         for member in self.members.values():  # nobody is asked any more when the first of them is stopped
-            self.desk.leave(member.name)
+            self.router.leave(member.name)
             ended.append((member, member.launched))
             member.launched = None
             member.state, member.num_failed, member.delay_s, member.why = State.STARTING, 0, 0.0, ""
@@ -238,7 +238,7 @@ class Roster:
         self.identity, self.has_identity, self._nobody_since_s = launched.identity, True, None
         member.state, member.why, member.up_since_s = State.UP, "", self.clock()
         if not member.drained:
-            self.desk.join(launched.known)
+            self.router.join(launched.known)
         took = member.up_since_s - started_s
         self._announce(f"{self.model}: member {member.name} is up ({took:.1f} s)")
         self._changed()

@@ -13,11 +13,11 @@ def status_of(roster: Roster) -> FleetStatus:
     """As of now."""
     waiting = sum([holder.num_waiting for holder in roster.holders])
     members = [_member(roster, each) for each in roster.members.values()]
-    return here(roster.model, roster.desk.policy.name, len(roster.holders), waiting, members)
+    return here(roster.model, roster.router.policy.name, len(roster.holders), waiting, members)
 
 
 def _member(roster: Roster, member: FleetMember) -> MemberStatus:
-    age_s, board = roster.age_s(member.name), roster.desk.board
+    age_s, board = roster.age_s(member.name), roster.router.board
     reports = isfinite(age_s)
     queued = int(board["num_waiting"][board.row(member.name)]) if reports else None
     return MemberStatus(

@@ -94,7 +94,7 @@ def test_each_server_is_asked_in_its_own_words(fake: Fake, tmp_path: Path) -> No
         wait_until(lambda: not fleet.roster.holders)
         assert [each.num_answered for each in fleet.roster.members.values()] == [2, 2]
         assert {each.reason for each in fleet.roster.members.values()} == {"round_robin, OpenAI"}
-        assert not fleet.roster.desk.open
+        assert not fleet.roster.router.open
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])

@@ -61,7 +61,7 @@ def test_rows_of_a_member_that_dies_go_elsewhere_and_it_comes_back() -> None:
     on_loop(a.die)
     assert in_order(its.result(timeout=TIMEOUT_S)) == EXPECTED
     wait_until(lambda: a.num_starts == 2)
-    assert len(fleet.roster.desk.open) == 0
+    assert len(fleet.roster.router.open) == 0
     assert [line for line in said if "member a died (the member died)" in line]
     assert {each.num_rows for each in fleet.roster.members.values()} == {0}
 
@@ -225,7 +225,7 @@ def test_what_is_cancelled_is_aborted_everywhere() -> None:
     spawn(first()).result(timeout=TIMEOUT_S)
     assert a.num_answered + a.num_aborted == len(a.asked)
     assert b.num_answered + b.num_aborted == len(b.asked)
-    assert not fleet.roster.desk.open
+    assert not fleet.roster.router.open
     assert not fleet.roster.holders
 
 
@@ -342,5 +342,5 @@ def test_whatever_happens_each_row_is_answered_once_or_failed(
     assert [text for i, text in enumerate(found) if i not in failed] == [
         text for i, text in enumerate(EXPECTED[:num]) if i not in failed
     ]
-    assert not fleet.roster.desk.open
+    assert not fleet.roster.router.open
     assert engine_loop().is_running()

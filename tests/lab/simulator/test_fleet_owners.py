@@ -9,8 +9,8 @@ import pytest
 
 from lab.simulator.fleet.member import SimMember
 from lab.simulator.fleet.owner import SimulatedOwner
-from lab.simulator.fleet.run import Death, FleetOutcome, Link, Owners, simulate
-from relserve.policies.dispatch.desk import Asked, Desk
+from lab.simulator.fleet.run import Death, Link, FleetOutcome, Owners, simulate
+from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
 from tests.lab.simulator.fleets import SLOW, load, member
@@ -65,17 +65,17 @@ def test_a_member_tells_each_owner_of_its_own_requests() -> None:
 
 
 def test_what_reports_say_is_what_owners_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, plain = [], Desk.report
+    taken, plain = [], Router.report
 
-    def report(desk: Desk, name: str, said: Report, now_s: float) -> bool:
-        its = [each for each in desk.open.values() if each.member == name and each.number <= said.seen]
+    def report(router: Router, name: str, said: Report, now_s: float) -> bool:
+        its = [each for each in router.open.values() if each.member == name and each.number <= said.seen]
         taken.append((said.yours, len(its)))
-        known = plain(desk, name, said, now_s)
-        row = desk.board.row(name)
-        assert desk.board["others"][row] == said.num_running + said.num_waiting - said.yours
+        known = plain(router, name, said, now_s)
+        row = router.board.row(name)
+        assert router.board["others"][row] == said.num_running + said.num_waiting - said.yours
         return known
 
-    monkeypatch.setattr(Desk, "report", report)
+    monkeypatch.setattr(Router, "report", report)
     members = [member("a"), member("b", SLOW)]
     simulate(load(60), members, make("ours"), Link(0.0, 0.0), owners=Owners(3))
     assert len(taken) > 300
@@ -117,7 +117,7 @@ def test_a_full_socket_loses_reports_and_requests_wait_no_longer() -> None:
 
 
 def test_a_busy_owner_does_one_thing_after_the_other() -> None:
-    owner = SimulatedOwner(0, Desk(make("ours")), Owners(1, 2.0, 1.0, 1))
+    owner = SimulatedOwner(0, Router(make("ours")), Owners(1, 2.0, 1.0, 1))
     assert owner.asked(10.0) == 12.0
     assert owner.told(11.0) == 13.0
     assert owner.told(11.5) is None

@@ -8,7 +8,7 @@ import pytest
 from lab.simulator.fleet.member import SimMember
 from relserve.policies.budget.model import PUBLISHED, StepModel
 from relserve.policies.budget.state import Work
-from relserve.policies.dispatch.desk import Asked
+from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Report
 from tests.lab.simulator.fleets import SLOW, member
 

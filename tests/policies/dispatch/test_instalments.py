@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.dispatch.desk import Asked, Desk
 from relserve.policies.dispatch.instalments import (
     LEAST_ROWS,
     UNKNOWN_S,
@@ -16,6 +15,7 @@ from relserve.policies.dispatch.instalments import (
     num_shared,
     size,
 )
+from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.variants import NAMES, make
 from tests.policies.dispatch.fleets import FAST, SLOW, fleet
 
@@ -93,12 +93,12 @@ def test_rows_with_a_long_common_beginning_are_groups() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_chooses_among_those_that_are_named(name: str) -> None:
-    desk = Desk(make(name), fleet(FAST, SLOW, FAST))
-    found = {desk.choose(Asked(str(i), 100, session=str(i)), 0.1, ["m1", "m2"]) for i in range(20)}
+    router = Router(make(name), fleet(FAST, SLOW, FAST))
+    found = {router.choose(Asked(str(i), 100, session=str(i)), 0.1, ["m1", "m2"]) for i in range(20)}
     assert found <= {"m1", "m2"}
-    number = desk.put([Asked("x", 100)], "m1", 0.2)
-    assert desk.open["x"].member == "m1"
-    assert desk.board["unanswered"].tolist() == [0, 1, 0]
-    assert desk.put([Asked("y", 100), Asked("w", 9)], "m0", 0.3) > number
+    number = router.put([Asked("x", 100)], "m1", 0.2)
+    assert router.open["x"].member == "m1"
+    assert router.board["unanswered"].tolist() == [0, 1, 0]
+    assert router.put([Asked("y", 100), Asked("w", 9)], "m0", 0.3) > number
     with pytest.raises(ValueError, match="no member"):
-        desk.choose(Asked("z", 100), 0.1, ["m9"])
+        router.choose(Asked("z", 100), 0.1, ["m9"])

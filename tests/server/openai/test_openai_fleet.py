@@ -78,7 +78,7 @@ def test_chats_and_streams_go_to_all_members(fleet: FleetEngine, gateway: Runnin
         each.join(PATIENCE_S)
     wait_until(lambda: not fleet.roster.holders)
     assert min(each.num_answered for each in fleet.roster.members.values()) > 1
-    assert not fleet.roster.desk.open
+    assert not fleet.roster.router.open
     assert not any(each.num_rows for each in fleet.roster.members.values())
 
 
@@ -89,7 +89,7 @@ def test_a_client_that_leaves_ends_its_work_in_the_member(fleet: FleetEngine, ga
     assert sum(map(num_in, members)) == sum(each.num_rows for each in members) == 1
     answer.close()
     wait_until(lambda: sum(map(num_in, members)) == 0, 20)
-    wait_until(lambda: not fleet.roster.holders and not fleet.roster.desk.open)
+    wait_until(lambda: not fleet.roster.holders and not fleet.roster.router.open)
 
 
 def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(

@@ -1,4 +1,4 @@
-"""The desk of a fleet's owner: sends requests by a policy, counts them, and asks again what a member lost.
+"""The router of a fleet's owner: sends requests by a policy, counts them, and asks again what a member lost.
 
 Pure: whoever has the connections and the clock calls it, a simulation or a process that owns real engines.
 """
@@ -47,7 +47,7 @@ class _Open:
 
 
 @dataclass
-class Desk:
+class Router:
     """The requests under way, and what is learnt of lengths and of who holds which prompts.
 
     Attributes:

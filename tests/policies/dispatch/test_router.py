@@ -1,26 +1,26 @@
-"""A fleet's desk: nothing lost when members go, lengths learnt, who is taken to hold which prompts."""
+"""A fleet's router: nothing lost when members go, lengths learnt, who is taken to hold which prompts."""
 
 from __future__ import annotations
 
 import pytest
 
 from relserve.policies.cost import StepSample
-from relserve.policies.dispatch.desk import GUESS, Asked, Desk
 from relserve.policies.dispatch.local_cost import LEARNT, LocalCost
+from relserve.policies.dispatch.router import GUESS, Asked, Router
 from relserve.policies.dispatch.state import Member
 from relserve.policies.dispatch.variants import make
 from tests.policies.dispatch.fleets import FAST, SLOW, idle
 
 
-def desk(number: int = 2, policy: str = "round_robin") -> Desk:
-    found = Desk(make(policy))
+def router(number: int = 2, policy: str = "round_robin") -> Router:
+    found = Router(make(policy))
     for i in range(number):
         found.join(Member(f"m{i}", FAST, 8192, 4e5))
     return found
 
 
 def test_what_a_dead_member_had_is_given_back_once() -> None:
-    its = desk()
+    its = router()
     for i in range(6):
         its.send(Asked(str(i), 100), 0.0)
     its.ended("0", 1.0, 10)
@@ -31,7 +31,7 @@ def test_what_a_dead_member_had_is_given_back_once() -> None:
 
 
 def test_answers_of_requests_that_were_sent_elsewhere_meanwhile_are_counted_there() -> None:
-    its = desk()
+    its = router()
     its.send(Asked("a", 100), 0.0)
     [asked] = its.leave("m0")
     its.send(asked, 1.0)
@@ -41,14 +41,14 @@ def test_answers_of_requests_that_were_sent_elsewhere_meanwhile_are_counted_ther
 
 
 def test_nobody_there_is_an_error_and_changes_nothing() -> None:
-    its = desk(0)
+    its = router(0)
     with pytest.raises(ValueError, match="no member"):
         its.send(Asked("a", 100), 0.0)
     assert not its.open
 
 
 def test_lengths_are_learnt_by_kind_and_never_above_the_cap() -> None:
-    its = desk()
+    its = router()
     assert its.request(Asked("x", 10)).output_tokens == GUESS
     assert its.request(Asked("x", 10, cap=16)).output_tokens == 16
     for i in range(200):
@@ -63,7 +63,7 @@ def test_lengths_are_learnt_by_kind_and_never_above_the_cap() -> None:
 
 
 def test_a_session_is_taken_to_be_held_where_it_was_until_that_member_goes() -> None:
-    its = desk()
+    its = router()
     name, _ = its.send(Asked("a", 500, session="s"), 0.0)
     again = Asked("b", 900, session="s", shared_tokens=450)
     assert its.request(again).cached_tokens == {name: 450}
@@ -73,14 +73,14 @@ def test_a_session_is_taken_to_be_held_where_it_was_until_that_member_goes() -> 
 
 
 def test_a_saving_is_not_counted_as_backlog() -> None:
-    its = desk(1)
+    its = router(1)
     its.send(Asked("a", 500, session="s"), 0.0)
     its.send(Asked("b", 900, session="s", shared_tokens=450), 0.0)
     assert its.board["since_prompt"].tolist() == [500 + 450]
 
 
 def test_reports_reach_the_board() -> None:
-    its = desk()
+    its = router()
     assert its.report("m1", idle(FAST, sequence=1, num_waiting=3), 1.0)
     assert its.board["num_waiting"].tolist() == [0, 3]
 
