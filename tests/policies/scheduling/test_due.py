@@ -12,7 +12,8 @@ from relserve.policies.scheduling.guard import PatienceGuard
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import RelState
 from relserve.policies.scheduling.variants import DEFAULT, make
-from relserve.policies.scheduling.workflow_steps import IDLE_S, WorkflowSteps
+from relserve.policies.scheduling.workflow_steps import WorkflowSteps
+from relserve.policies.workflows.following import IDLE_S
 from tests.policies.states import COST, Ranking, relation, view_of
 
 
