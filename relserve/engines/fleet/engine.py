@@ -21,6 +21,7 @@ from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.roster import Roster
 from relserve.engines.fleet.status import status_of
 from relserve.engines.fleet.watch import MemberWatch, see_that_models_are_the_same
+from relserve.engines.fleet.workflows import FleetWorkflows
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import EngineDeadError, EngineError, ModelError
 from relserve.gate.gate import Gate
@@ -67,6 +68,7 @@ class FleetEngine:
         router = Router(make(file.dispatch))
         self.roster = Roster(model, file.members, launcher_of, router, self.say)
         self._watch = MemberWatch(self.roster)
+        self._workflows = FleetWorkflows(router, lambda: self.roster.clock(), self._say_of_router)
         self._handouts: set[Handout] = set()
         self._files = files
         self._told = files if isinstance(files, Estimable) else None
@@ -125,10 +127,12 @@ class FleetEngine:
         handout = Handout(self.roster, submission, self.gate)
         self._handouts.add(handout)
         try:
-            async with aclosing(handout.replies()) as stream:  # type: ignore[type-var]
-                self._watch.look()
-                async for replies in stream:
-                    yield replies
+            with self._workflows.step(submission) as told:
+                async with aclosing(handout.replies()) as stream:  # type: ignore[type-var]
+                    self._watch.look()
+                    async for replies in stream:
+                        told(replies)
+                        yield replies
         finally:
             self._handouts.discard(handout)
 
@@ -160,6 +164,9 @@ class FleetEngine:
     def status(self) -> FleetStatus:
         """Its members, as of now."""
         return status_of(self.roster)
+
+    def _say_of_router(self, line: str) -> None:
+        self.say(f"{self.model}: {line}")
 
     def _publish(self) -> None:
         """Members have changed: it is written where `relserve top` reads it, and the gate fits who is up."""
@@ -212,6 +219,7 @@ class FleetEngine:
     async def close(self) -> None:
         """End all members, and relQueries under way with EngineDeadError; asked again, they start anew."""
         self._watch.stop()
+        self._workflows.close()
         if self._openai is not None:
             openai, self._openai = self._openai, None
             await openai.close()

@@ -12,6 +12,8 @@ from relserve.policies.dispatch.hexgen.replay import replay
 from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha
 from relserve.policies.workflows.stages import PastWorkflow
 
+MOST_STEPS = 10_000  # of the workflows that are replayed: a pass over them takes half a second
+
 
 class TunedBalanced(WorkloadBalanced):
     """Alpha begins at 0, and is chosen anew by replaying the workflows that came in the latest window.
@@ -25,17 +27,21 @@ class TunedBalanced(WorkloadBalanced):
         self.alphas: list[tuple[float, float]] = []
         self._clock = clock or TuningClock()
         self._past: deque[tuple[float, PastWorkflow]] = deque()  # with the time at which each was told
+        self._num_steps = 0
 
     def arrived(self, workflow: PastWorkflow, now_s: float) -> None:
         """See `TunedPolicy.arrived`."""
         self._past.append((now_s, workflow))
+        self._num_steps += _num_steps(workflow)
+        while len(self._past) > 1 and self._num_steps > MOST_STEPS:
+            self._forget()
 
     def ended(self, latency_s: float, now_s: float, board: Board) -> Callable[[], float] | None:
         """See `TunedPolicy.ended`."""
         self._clock.ended(latency_s)
         while len(self._past) > 1 and self._past[0][0] < now_s - self._clock.window_s:
-            self._past.popleft()
-        if not self._clock.is_due(now_s):
+            self._forget()
+        if not (self._past and len(board) and self._clock.is_due(now_s)):
             return None
         past, beta, members = [workflow for _, workflow in self._past], self.beta, board.emptied()
         return lambda: best_alpha(
@@ -46,3 +52,10 @@ class TunedBalanced(WorkloadBalanced):
         """See `TunedPolicy.take`."""
         self.alpha = alpha
         self.alphas.append((now_s, alpha))
+
+    def _forget(self) -> None:
+        self._num_steps -= _num_steps(self._past.popleft()[1])
+
+
+def _num_steps(workflow: PastWorkflow) -> int:
+    return sum(map(len, workflow.levels))
