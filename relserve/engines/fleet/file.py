@@ -1,7 +1,7 @@
 """The fleet file: which members there are, and who decides which of them gets what.
 
     model = "tiny"          # what all members answer with; may be left out where all are servers
-    dispatch = "ours"       # a policy of `relserve.policies.dispatch`
+    dispatch = "ours"       # a name in `relserve/policies/dispatch/variants.py`
 
     [[members]]
     name = "here"

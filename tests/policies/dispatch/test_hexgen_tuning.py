@@ -161,6 +161,22 @@ def test_a_dispatcher_tunes_itself_when_a_window_was_slower() -> None:
     assert policy.alphas[-1][1] == policy.alpha
 
 
+def test_of_very_many_steps_the_latest_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of a window in which there is no member to replay them on, none."""
+    monkeypatch.setattr("relserve.policies.dispatch.hexgen.tuned.MOST_STEPS", 30)  # of 14 each
+    policy, found = TunedBalanced(), []
+    for flow in past(5):
+        policy.arrived(flow, 0.0)
+    monkeypatch.setattr(
+        "relserve.policies.dispatch.hexgen.tuned.replay", lambda flows, *_: found.append(len(flows)) or [1.0]
+    )
+    assert policy.ended(1.0, 0.0, ENGINES) is None
+    assert policy.ended(1.0, 100.0, Board()) is None
+    tune = policy.ended(1.0, 100.0, ENGINES)
+    assert tune is not None
+    assert (tune(), set(found)) == (0.0, {2})
+
+
 @pytest.mark.performance
 def test_tuning_takes_less_than_a_second(limit_s: Callable[..., float]) -> None:
     """The paper: 115 to 158 s."""
