@@ -24,6 +24,11 @@ from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.workflows.following import IDLE_S
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
+from relserve.session.session import Session
+from relserve.text2sql.options import Text2SqlOptions
+from relserve.text2sql.pipeline import run
+from tests.text2sql.databases import MemoryDatabase
+from tests.text2sql.replies import engine_of, fenced
 from tests.waiting import wait_until
 
 FAST, SLOW = CostModel(1e-4, 0.01, 1e-4, 0.015), CostModel(3e-4, 0.02, 3e-4, 0.04)
@@ -103,6 +108,20 @@ def test_a_router_is_told_of_a_workflow_when_nothing_of_it_comes_any_more(
     assert flow.levels[0] == usages("link", links)
     assert sorted(flow.levels[1]) == sorted(usages("judge", judges))
     assert 0.0 < latency_s < IDLE_S
+
+
+def test_the_steps_of_a_text2sql_question_are_a_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = engine_of({"keywords": "[]", "candidates": fenced("SELECT count(*) FROM beers")}).script
+    fleet, policy = noting(monkeypatch, a=Machine(script=script), b=Machine(script=script))
+    clock, session = clocked(fleet), Session(lambda model: fleet)
+    (outcome,) = run(["How many beers?"], MemoryDatabase(), session, Text2SqlOptions(effort="thorough"))
+    assert outcome.sql == "SELECT count(*) FROM beers"
+    clock.ahead_s = 2 * IDLE_S
+    ask(fleet, step(["later"], "other"))
+    asked = [(each.stage, each.calls) for each in session.history.workflows.steps(outcome.workflow_id)]
+    (flow,) = policy.past
+    assert [(level[0].stage, len(level)) for level in flow.levels] == asked
+    assert len(asked) > 1
 
 
 def test_a_workflow_that_was_broken_off_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
