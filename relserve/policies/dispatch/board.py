@@ -22,12 +22,12 @@ TRUST_S = 2.0  # a member is taken to work on for so long after its latest repor
 MIN_TOKEN_S = 1e-12  # of a made-up member whose prompts cost nothing
 WINDOW_S = 2.0  # "recent 2 s average latency", of the baselines of section 7.4
 REPORTED = (
-    "step_s", "prompt_tokens", "num_running", "num_waiting", "free_tokens", "peak_tokens_per_s",
-    "waiting_tokens", "output_tokens", "budget_tokens",
+    "step_s", "free_tokens", "peak_tokens_per_s", "waiting_tokens", "num_waiting", "num_running",
+    "prompt_tokens", "output_tokens", "budget_tokens",
 )  # fmt: skip
 OWN = (
-    "received_s", "since_num", "since_prompt", "since_output", "since_need", "others", "unanswered",
-    "backlog", "backlog_s", "waiting_s", "weight", "token_budget", "kv_tokens",
+    "received_s", "backlog", "backlog_s", "waiting_s", "since_num", "since_prompt", "since_output",
+    "since_need", "others", "unanswered", "weight", "token_budget", "kv_tokens",
     "token_s", "request_s", "mixed_base_s", "decode_base_s",
 )  # fmt: skip
 PLACE = {name: place for place, name in enumerate((*REPORTED, *OWN))}
@@ -38,15 +38,7 @@ DRAIN = [
         "num_running",
     )
 ]  # fmt: skip
-
-
-KNOWN = np.array([
-    PLACE[name]
-    for name in (
-        "num_waiting", "num_running", "prompt_tokens", "output_tokens", "budget_tokens", "waiting_s",
-        "received_s", "backlog", "backlog_s",
-    )
-])  # fmt: skip
+KNOWN = slice(PLACE["num_waiting"], PLACE["waiting_s"] + 1)  # one slice, for it is written before each choice
 
 
 class Sent(NamedTuple):
@@ -183,8 +175,9 @@ class Board:
         link.latest, link.seen = age, max(link.seen, report.seen)
         since = [sent for number, sent in link.unanswered.items() if number > link.seen]
         self._table[: len(REPORTED), row] = (
-            report.step_s, report.prompt_tokens, report.num_running, report.num_waiting, report.free_tokens,
-            report.peak_tokens_per_s, report.waiting_tokens, report.output_tokens, report.budget_tokens,
+            report.step_s, report.free_tokens, report.peak_tokens_per_s, report.waiting_tokens,
+            report.num_waiting, report.num_running, report.prompt_tokens, report.output_tokens,
+            report.budget_tokens,
         )  # fmt: skip
         prompts = sum([sent.prompt_tokens for sent in since])
         outputs = sum([sent.output_tokens for sent in since])
@@ -201,7 +194,7 @@ class Board:
         """Who keeps a member's queue says what is in it: instead of reports, and of telling what was sent."""
         self._table[KNOWN, row] = (
             load.num_waiting, load.num_running, load.prompt_tokens, load.output_tokens, load.budget_tokens,
-            load.waiting_s, now_s, load.prompt_tokens, now_s,
+            now_s, load.prompt_tokens, now_s, load.waiting_s,
         )  # fmt: skip
 
     def sent(self, row: int, request: Request, now_s: float) -> int:
