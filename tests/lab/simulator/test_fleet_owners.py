@@ -9,7 +9,7 @@ import pytest
 
 from lab.simulator.fleet.member import SimMember
 from lab.simulator.fleet.owner import SimulatedOwner
-from lab.simulator.fleet.run import Death, Link, FleetOutcome, Owners, simulate
+from lab.simulator.fleet.run import Death, FleetOutcome, Link, Owners, simulate
 from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make

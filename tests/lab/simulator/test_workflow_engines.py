@@ -227,6 +227,7 @@ def test_a_router_knows_every_queue_as_it_is_when_a_step_comes() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_router_of_fleets_serves_workflows(name: str) -> None:
-    limits = Limits(64, 512, 400_000, 64)
-    specs = [EngineSpec(each, "A100", cost, limits) for each, cost in (("a", A100), ("b", A100.scaled(3)))]
+    limits = EngineLimits(64, 512, 400_000, 64)
+    costs = {"a": A100, "b": A100.scaled(3)}
+    specs = [WorkflowEngineSpec(each, "A100", cost, limits) for each, cost in costs.items()]
     assert len(simulate(random_flows(1, number=8), specs, make(name), DueOrder).served) == 8
