@@ -85,9 +85,9 @@ def _assembled(ptx: str, arch: int) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kernel.ptx").write_text(ptx, encoding="utf-8")
         program = [ptxas.path, "-v", f"--gpu-name=sm_{arch}{suffix}", "kernel.ptx", "-o", "kernel.cubin"]
-        said = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True).stderr
-    spills = [int(count) for count in re.findall(r"\b(\d++) bytes spill (?:stores|loads)", said)]
-    (registers,) = re.findall(r"Used (\d+) registers", said)
+        printed = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True).stderr
+    spills = [int(count) for count in re.findall(r"\b(\d++) bytes spill (?:stores|loads)", printed)]
+    (registers,) = re.findall(r"Used (\d+) registers", printed)
     return int(registers), sum(spills)
 
 

@@ -24,19 +24,22 @@ def is_damage(error: Exception) -> bool:
 def what_to_do(error: Exception, path: Path) -> str:
     """What is wrong with the file, and how to mend it."""
     if isinstance(error, NotOurs):
-        said = "is a database, but not of this version of relserve"
+        problem = "is a database, but not of this version of relserve"
         mend = "move it away, or set RELSERVE_CACHE_DIR to another folder"
     elif is_damage(error):
-        said, mend = f"is damaged ({error})", "delete it; nothing but kept answers is lost"
+        problem, mend = f"is damaged ({error})", "delete it; nothing but kept answers is lost"
     elif _code(error) in _LOCKED:
-        said, mend = f"is locked by another process ({error})", f"end that process (`fuser {path}` names it)"
+        problem, mend = (
+            f"is locked by another process ({error})",
+            f"end that process (`fuser {path}` names it)",
+        )
     elif _code(error) in _NOT_WRITTEN or getattr(error, "errno", 0) in _NO_SPACE:
-        said = f"cannot be written ({error}; is the disk full?)"
+        problem = f"cannot be written ({error}; is the disk full?)"
         mend = "make room, or run `relserve cache clear`, or set RELSERVE_ANSWER_CACHE_MB lower (0: no cache)"
     else:
-        said = f"cannot be used ({error})"
+        problem = f"cannot be used ({error})"
         mend = "make it writable, set RELSERVE_CACHE_DIR to one that is, or RELSERVE_ANSWER_CACHE_MB to 0"
-    return f"the answer cache {path} {said}. To mend it: {mend}"
+    return f"the answer cache {path} {problem}. To mend it: {mend}"
 
 
 def move_aside(store: Store) -> Path:

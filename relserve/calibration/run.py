@@ -79,9 +79,9 @@ def measure(
     Raises:
         EngineStartError: the engine did not start, or died.
     """
-    said = _run(path, engine_args, seconds, log_path, tell, "kv")
-    samples = [StepSample(*sample) for sample in said["samples"]]
-    return CalibrationSamples(samples, Path(said["path"]), said["forbids_hidden"])
+    reported = _run(path, engine_args, seconds, log_path, tell, "kv")
+    samples = [StepSample(*sample) for sample in reported["samples"]]
+    return CalibrationSamples(samples, Path(reported["path"]), reported["forbids_hidden"])
 
 
 def measure_tokens(
@@ -92,9 +92,9 @@ def measure_tokens(
     tell: Callable[[dict[str, Any]], None],
 ) -> MeasuredTokens:
     """Measure, as `measure` does, what tokens in memory cost as keys and values and as hidden states."""
-    said = _run(path, engine_args, seconds, log_path, tell, "hybrid")
-    samples = [CacheSample(StepSample(*step), *read) for step, *read in said["samples"]]
-    return MeasuredTokens(samples, Path(said["path"]))
+    reported = _run(path, engine_args, seconds, log_path, tell, "hybrid")
+    samples = [CacheSample(StepSample(*step), *read) for step, *read in reported["samples"]]
+    return MeasuredTokens(samples, Path(reported["path"]))
 
 
 def _run(
@@ -113,24 +113,24 @@ def _run(
         )  # fmt: skip
     assert worker.stdin is not None
     assert worker.stdout is not None
-    said: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     order = dict(path=path, engine_args=dict(engine_args), seconds=seconds, cache=cache)
     try:
         worker.stdin.write(json.dumps(order) + "\n")
         worker.stdin.flush()
         for line in worker.stdout:
             message = json.loads(line)
-            said |= message
+            reported |= message
             tell(message)
     except BrokenPipeError:
         pass  # it died; the log says why
     finally:
         worker.kill()
         worker.wait()
-    if "samples" not in said:
+    if "samples" not in reported:
         why = last_error(log_path, log_start) or f"exit code {worker.returncode}"
         raise EngineStartError(f"the engine to calibrate ended: {why}; its log is {log_path}")
-    return said
+    return reported
 
 
 def hidden_table(costs: TokenCosts, model: CostModel) -> Table:

@@ -300,16 +300,16 @@ def judge_cut(
         is_whole: whether a reply of no grammar says all that is wanted; None: any does.
     """
     if answer.failure is not None:
-        said = f"{answer.failure.message}; max_tokens ended it, raise max_tokens"
-        return Answer(None, answer.failure._replace(message=said))
+        message = f"{answer.failure.message}; max_tokens ended it, raise max_tokens"
+        return Answer(None, answer.failure._replace(message=message))
     if grammar is None:
         may_go_on = is_whole is not None and not is_whole(text)
     else:
         may_go_on = grammar.may_go_on(text)
     if not may_go_on:
         return answer
-    said = f"max_tokens ended the reply {_shown(text)}, which may not be all of it; raise max_tokens"
-    return Answer(None, Failure(FailureKind.UNPARSABLE, said))
+    message = f"max_tokens ended the reply {_shown(text)}, which may not be all of it; raise max_tokens"
+    return Answer(None, Failure(FailureKind.UNPARSABLE, message))
 
 
 def _plain(number: float) -> str:

@@ -219,8 +219,8 @@ class Submission:
     @property
     def lead(self) -> str:
         """What stands before each prompt, as one text: the system message and the turns."""
-        said = [self.system or "", *(text for turn in self.turns for text in turn)]
-        return "".join(f"{text}\n" for text in said if text)
+        texts = [self.system or "", *(text for turn in self.turns for text in turn)]
+        return "".join(f"{text}\n" for text in texts if text)
 
     @property
     def has_grammars(self) -> bool:

@@ -68,13 +68,13 @@ def messages_of(
     Args:
         system_role: the model takes a system message; else that stands before what the user says first.
     """
-    said = [pair for turn in turns for pair in (("user", turn.user), ("assistant", turn.assistant))]
-    said.append(("user", prompt))
+    spoken = [pair for turn in turns for pair in (("user", turn.user), ("assistant", turn.assistant))]
+    spoken.append(("user", prompt))
     if system and system_role:
-        return [("system", system), *said]
+        return [("system", system), *spoken]
     if system:
-        said[0] = ("user", f"{system}\n\n{said[0][1]}")
-    return said
+        spoken[0] = ("user", f"{system}\n\n{spoken[0][1]}")
+    return spoken
 
 
 def _example(name: str, given: Any) -> CallExample:
@@ -100,9 +100,9 @@ def _user(template: Template, example: CallExample) -> str:
         given = ", ".join(repr(value) for value in values)
         wanted = f"examples: the template takes {template.num_inputs} of each one's values"
         raise OptionError(f"{wanted}, not {given}")
-    said = template.bind(len(values)).render(values)
-    assert said is not None, "no value is None"
-    return said
+    spoken = template.bind(len(values)).render(values)
+    assert spoken is not None, "no value is None"
+    return spoken
 
 
 def _assistant(kind: AnswerType, example: CallExample) -> str:
@@ -111,9 +111,9 @@ def _assistant(kind: AnswerType, example: CallExample) -> str:
         answer = "yes" if answer else "no"
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)  # as scores are spelled
-    said = text_of(answer)
+    spoken = text_of(answer)
     if isinstance(kind, Extract) and kind.parse(example.answer).failure is None:
-        said = example.answer
-    if (failure := kind.parse(said).failure) is not None:
+        spoken = example.answer
+    if (failure := kind.parse(spoken).failure) is not None:
         raise OptionError(f"examples: {failure.message.replace('the reply', 'the answer', 1)}")
-    return said
+    return spoken

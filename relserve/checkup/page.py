@@ -93,7 +93,7 @@ class CheckResult:
 
     name: str
     ok: bool
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)

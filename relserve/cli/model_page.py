@@ -104,7 +104,7 @@ def _speed(speed: Speed) -> str:
 
 
 def _probe(probe: CheckResult) -> str:
-    return f"{'yes' if probe.ok else 'no'}: {_short(probe.said)}"
+    return f"{'yes' if probe.ok else 'no'}: {_short(probe.message)}"
 
 
 def _samples(page: Page) -> Table:

@@ -81,5 +81,5 @@ def footer(place: str) -> bytes:
 def _compile(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = "\n".join(done.stderr.strip().splitlines()[-20:])
-        raise UsageError(f"{command[0]} could not compile DuckDB's extension:\n{said}")
+        printed = "\n".join(done.stderr.strip().splitlines()[-20:])
+        raise UsageError(f"{command[0]} could not compile DuckDB's extension:\n{printed}")

@@ -19,14 +19,14 @@ class ServerKey(NamedTuple):
     text: str | None
     is_withheld: bool = False
 
-    def refused(self, url: str, said: str) -> str:
+    def refused(self, url: str, message: str) -> str:
         """What to tell when the server lets nobody in with it, and how to mend it."""
         if self.is_withheld:
             return (
-                f"{url} wants an API key ({said}), and none was sent: the key that is set is for another"
+                f"{url} wants an API key ({message}), and none was sent: the key that is set is for another"
                 f" server; if it is for this one, set RELSERVE_API_KEY_HOSTS={host_of(url)}"
             )
-        return f"{url} refused the API key ({said}): check the key set for it"
+        return f"{url} refused the API key ({message}): check the key set for it"
 
 
 def server_key(url: str, settings: Settings, is_named: bool) -> ServerKey:

@@ -121,14 +121,14 @@ class ScriptedEngine:
             message = _too_long(prompt, self.max_prompt_chars)
             return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, message))
         try:
-            said = self.script(prompt, submission.as_for(index))
+            scripted = self.script(prompt, submission.as_for(index))
         except EbnfError as error:
             return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
-        if isinstance(said, Failure):
-            return Reply(index, None, said)
+        if isinstance(scripted, Failure):
+            return Reply(index, None, scripted)
         confidence = self.sure(prompt) if submission.sampling.with_confidence else None
-        usage = Usage(len(prompt) // 4 + 1, 0, len(said) // 4 + 1)
-        return Reply(index, said, usage=usage, confidence=confidence)
+        usage = Usage(len(prompt) // 4 + 1, 0, len(scripted) // 4 + 1)
+        return Reply(index, scripted, usage=usage, confidence=confidence)
 
     async def close(self) -> None:
         """Nothing to free."""

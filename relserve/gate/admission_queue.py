@@ -194,7 +194,8 @@ class AdmissionQueue:
         For users have their turns; of one user's groups those of a lower rank are before.
         """
         running = [(p.tokens, p.permits[i].num_output_tokens) for i, p in self._of.items() if i in p.permits]
-        left = sum(max(tokens - said, 0.0) for tokens, said in running) / 2  # places come free on the way
+        # places come free on the way
+        left = sum(max(tokens - output_tokens, 0.0) for tokens, output_tokens in running) / 2
         before: dict[str, float] = {}
         found = {}
         for request_group in sorted(self.request_groups, key=lambda each: each.rank):

@@ -190,13 +190,13 @@ class _Reader:
             words, stems = tuple(self._low[at : at + count]), tuple(self._stems[at : at + count])
             columns, tables = self.names.named(words, stems), self.names.tables.get(stems, ())
             sign = self._sign(at, words)
-            said = " ".join(map(spoken, words))
+            spelled = " ".join(map(spoken, words))
             if columns or tables:
                 tables = tables or self._owners(stems[:1], columns)
                 sign = self._truth(at, columns) or sign
                 naming = self.names.parts.get("name", ()) if stems == ("name",) else ()
                 self.pieces.append(
-                    QuestionPiece(said, sign=sign, exact=columns, tables=tables, partial=naming)
+                    QuestionPiece(spelled, sign=sign, exact=columns, tables=tables, partial=naming)
                 )
                 return count
             described = self.names.described(words) if words in MEANINGS and self._may_ask(at) else ()
@@ -204,7 +204,7 @@ class _Reader:
                 continue  # "longer than" speaks of lengths: "longer" is marked alone
             if described or sign:
                 parts = self.names.parts.get(stems[0], ()) if count == 1 and words[0] not in STOP else ()
-                self.pieces.append(QuestionPiece(said, sign=sign, partial=parts, described=described))
+                self.pieces.append(QuestionPiece(spelled, sign=sign, partial=parts, described=described))
                 return count
         return 0
 

@@ -78,8 +78,8 @@ def linked_question(schema: Schema, question: str, values: ValueIndex, today: da
         raise PointerError(f"{error}: write one of these") from error
     rank = next(filter(_is_rank, pairwise(linked.pieces)), None)
     if rank is not None:
-        said = " ".join(piece.words for piece in rank)
-        raise PointerError(f'"{said}" asks for one place of a ranking: ask for the top ones and count')
+        message = " ".join(piece.words for piece in rank)
+        raise PointerError(f'"{message}" asks for one place of a ranking: ask for the top ones and count')
     if len(linked.values) > MAX_VALUES:
         raise PointerError(f"the question names {len(linked.values)} values, a prompt holds {MAX_VALUES}")
     return linked

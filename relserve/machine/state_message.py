@@ -110,13 +110,13 @@ def encode(report: Report, target: Target, sent_s: float) -> bytes:
     if report.cost is not None:
         *four, mixed = astuple(report.cost)
         cost = b"\1" + _COST.pack(*four, math.nan if mixed is None else mixed)
-    said = head + cost + target.name.encode(errors="replace")
-    return said + mac_of(said, target.token)
+    signed = head + cost + target.name.encode(errors="replace")
+    return signed + mac_of(signed, target.token)
 
 
-def mac_of(said: bytes, token: str) -> bytes:
+def mac_of(signed: bytes, token: str) -> bytes:
     """What proves that somebody who has the token said this."""
-    return hmac.digest(token.encode(errors="replace"), said, "sha256")
+    return hmac.digest(token.encode(errors="replace"), signed, "sha256")
 
 
 def decode(datagram: bytes, tokens: Mapping[str, str]) -> tuple[str, Report, float]:
@@ -131,26 +131,26 @@ def decode(datagram: bytes, tokens: Mapping[str, str]) -> tuple[str, Report, flo
     """
     if not _NAME_AT + MAC_BYTES < len(datagram) <= MAX_BYTES:
         raise Refused("size")
-    said, mac = datagram[:-MAC_BYTES], datagram[-MAC_BYTES:]
-    if not said.startswith(MAGIC):
+    signed, mac = datagram[:-MAC_BYTES], datagram[-MAC_BYTES:]
+    if not signed.startswith(MAGIC):
         raise Refused("format")
     try:
-        name = said[_NAME_AT:].decode()
+        name = signed[_NAME_AT:].decode()
     except UnicodeDecodeError:
         raise Refused("format") from None
     token = tokens.get(name)
     if token is None:
         raise Refused("stranger")
-    if not hmac.compare_digest(mac, mac_of(said, token)):
+    if not hmac.compare_digest(mac, mac_of(signed, token)):
         raise Refused("forged")
-    return name, *_read(said)
+    return name, *_read(signed)
 
 
-def _read(said: bytes) -> tuple[Report, float]:
-    _, incarnation, sequence, seen, running, waiting, yours, *numbers, sent_s = _HEAD.unpack_from(said)
+def _read(signed: bytes) -> tuple[Report, float]:
+    _, incarnation, sequence, seen, running, waiting, yours, *numbers, sent_s = _HEAD.unpack_from(signed)
     step_s, prompt, free, peak, waiting_tokens, output, budget = numbers
     least = (step_s, prompt, peak, waiting_tokens, output, budget)
-    cost = _cost_of(said) if said[_HEAD.size] else None
+    cost = _cost_of(signed) if signed[_HEAD.size] else None
     if not (
         all(0.0 <= value < math.inf for value in least) and -math.inf < free and math.isfinite(sent_s)
         and -1 <= seen < MOST and max(incarnation, sequence) < 2**63
@@ -163,8 +163,8 @@ def _read(said: bytes) -> tuple[Report, float]:
     return report, sent_s
 
 
-def _cost_of(said: bytes) -> CostModel:
-    *four, mixed = _COST.unpack_from(said, _HEAD.size + 1)
+def _cost_of(signed: bytes) -> CostModel:
+    *four, mixed = _COST.unpack_from(signed, _HEAD.size + 1)
     known = four if math.isnan(mixed) else [*four, mixed]
     if not all(0.0 <= value < math.inf for value in known) or not four[0]:
         raise Refused("nonsense")

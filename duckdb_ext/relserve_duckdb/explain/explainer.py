@@ -200,9 +200,9 @@ def _notes(calls: Sequence[CallEstimate]) -> list[str]:
     """What times rest on, and what is not known, a sentence for each reason."""
     numbers: dict[str, list[str]] = {}
     for call in calls:
-        said = f"unknown, {call.seconds_from}" if call.seconds is None else f"by {call.seconds_from}"
-        numbers.setdefault(said, []).append(f"#{call.number}")
-    notes = [f"Time of {', '.join(which)}: {said}." for said, which in numbers.items()]
+        source = f"unknown, {call.seconds_from}" if call.seconds is None else f"by {call.seconds_from}"
+        numbers.setdefault(source, []).append(f"#{call.number}")
+    notes = [f"Time of {', '.join(which)}: {source}." for source, which in numbers.items()]
     if any(call.depends_on for call in calls):
         notes.append("What depends on another call's answers is an upper bound, found with made-up answers.")
     return notes

@@ -50,8 +50,8 @@ def compiled() -> Path:
     """
     flags = _flags()
     sources = [path.read_text(encoding="utf-8") for path in (SOURCE, *sorted(SOURCE.parent.glob("*.hpp")))]
-    said = [*sources, torch.__version__, *flags]
-    name = hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+    hashed = [*sources, torch.__version__, *flags]
+    name = hashlib.sha256("\n".join(hashed).encode()).hexdigest()[:16]
     root = os.environ.get("TORCH_EXTENSIONS_DIR") or cpp_extension.get_default_build_root()
     folder = Path(root) / "relserve_kernels"
     library = folder / f"{name}.so"
@@ -92,5 +92,5 @@ def _commands(flags: list[str], library: Path) -> list[list[str]]:
 
 def _reason(error: OSError | subprocess.SubprocessError) -> str:
     """The first line of the compiler's that names an error, else what went wrong."""
-    said = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
-    return next((line for line in (said or "").splitlines() if "error" in line), str(error))
+    hashed = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
+    return next((line for line in (hashed or "").splitlines() if "error" in line), str(error))

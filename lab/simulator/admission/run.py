@@ -160,8 +160,8 @@ class _Run:
         self.start(self.controller.done(job.request_id, self.engine.now_s, job.num_output))
 
     def tells(self) -> None:
-        said = {request_id: self.engine.generated(request_id) for request_id in self.engine.jobs}
-        self.controller.progress(said, self.engine.now_s)
+        output_tokens = {request_id: self.engine.generated(request_id) for request_id in self.engine.jobs}
+        self.controller.progress(output_tokens, self.engine.now_s)
 
 
 class ProfiledRequest(NamedTuple):

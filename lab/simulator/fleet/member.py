@@ -283,7 +283,7 @@ class SimMember:
         need = table.num_tokens - table.num_computed
         waits = table.holds == NOTHING
         num_waiting = int(np.count_nonzero(waits))
-        said = float((table.num_tokens - table.num_prompt).sum())
+        output_tokens = float((table.num_tokens - table.num_prompt).sum())
         prompts = np.where(need > 1, need, 0)
         waiting = float(prompts[waits].sum())
         promised = waiting + num_waiting * self._mean_output
@@ -295,7 +295,7 @@ class SimMember:
             num_running=len(table) - num_waiting, num_waiting=num_waiting,
             free_tokens=16.0 * blocks - promised,
             peak_tokens_per_s=self.learning.peak_tokens_per_s, waiting_tokens=waiting,
-            output_tokens=max(outputs - said, 0.25 * outputs),
+            output_tokens=max(outputs - output_tokens, 0.25 * outputs),
             budget_tokens=self._budget if len(table) else float(its.max_num_batched_tokens),
             incarnation=self.incarnation, sequence=self._sequence, cost=self.learning.cost.model,
         )  # fmt: skip

@@ -130,8 +130,8 @@ def _type_of(text: str, where: str) -> Any:
         try:
             return _duckdb().type(text)
         except (duckdb.Error, RuntimeError) as error:
-            said = str(error).splitlines()[0]
-            raise _refused(where, f"is {text!r}, which is no type of DuckDB ({said})") from error
+            message = str(error).splitlines()[0]
+            raise _refused(where, f"is {text!r}, which is no type of DuckDB ({message})") from error
 
 
 def _of_type(kind: Any, where: str, depth: int) -> SchemaShape:

@@ -52,16 +52,16 @@ class RayHead:
             [*guard, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
-        deadline_s, said = time.monotonic() + START_S, ""
+        deadline_s, printed = time.monotonic() + START_S, ""
         while time.monotonic() < deadline_s and self._guard.poll() is None:
             with contextlib.suppress(OSError):
-                said = (folder / "start.log").read_text(encoding="utf-8", errors="replace")
+                printed = (folder / "start.log").read_text(encoding="utf-8", errors="replace")
             with contextlib.suppress(OSError):
                 if address := (folder / ADDRESS).read_text(encoding="utf-8").strip():
                     return address
             time.sleep(0.05)
         self.end()
-        lines = said.strip().splitlines() or ["it said nothing"]
+        lines = printed.strip().splitlines() or ["it said nothing"]
         raise EngineStartError(f"Ray did not come up on this machine: {lines[-1]}")
 
     def end(self) -> None:

@@ -109,8 +109,8 @@ class RayMember:
             return cause
         if cause is not None:
             return EngineError(f"the engine for {self.model} failed: {one_line(cause)}")
-        said = (str(error).splitlines() or [""])[0]
-        return EngineDeadError(f"the process of {self.model} is gone: {type(error).__name__}: {said}")
+        message = (str(error).splitlines() or [""])[0]
+        return EngineDeadError(f"the process of {self.model} is gone: {type(error).__name__}: {message}")
 
 
 class RayLauncher:

@@ -272,8 +272,8 @@ class Roster:
 
 def in_words(error: Exception) -> str:
     """What went wrong, in a line."""
-    said = " ".join(str(error).split())
-    return said if said and isinstance(error, RelserveError) else f"{type(error).__name__}: {said}"
+    message = " ".join(str(error).split())
+    return message if message and isinstance(error, RelserveError) else f"{type(error).__name__}: {message}"
 
 
 def _why_not(member: FleetMember) -> str:

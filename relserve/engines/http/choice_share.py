@@ -35,17 +35,19 @@ def share_of(grammar: Grammar, answer: str, tokens: Sequence[ReplyToken], start:
         return None
     spread = _spread(grammar)
     found: list[tuple[float, float]] = []  # log probabilities, and the answer's part of each
-    said, reached = "", 0.0
+    so_far, reached = "", 0.0
     for token in tokens:
-        if len(said) + len(token.text) > start:
+        if len(so_far) + len(token.text) > start:
             for text, logprob in token.likeliest.items():
                 if text and text != token.text:
-                    part = spread.part_of(answer, grammar.without_space((said + text)[start:]))
+                    part = spread.part_of(answer, grammar.without_space((so_far + text)[start:]))
                     if part is not None:
                         found.append((reached + logprob, part))
             reached += token.logprob
-        said += token.text
-        if grammar.choice_of(grammar.without_space(said[start:])) == answer and not grammar.may_go_on(answer):
+        so_far += token.text
+        if grammar.choice_of(grammar.without_space(so_far[start:])) == answer and not grammar.may_go_on(
+            answer
+        ):
             break
     return _in_proportion([*found, (reached, 1.0)])
 

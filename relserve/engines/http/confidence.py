@@ -69,10 +69,10 @@ def _logprob(told: Any) -> float:
     return logprob
 
 
-def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:
+def _span(message: str, text: str, wrapped: bool) -> tuple[int, int]:
     """Where the answer stands in all that was said: without thoughts and without {"answer": ..} around it."""
-    start = max(0, said.rfind(text))
-    if wrapped and (match := BEGIN.match(said, start)) and said[match.end() : match.end() + 1] == '"':
+    start = max(0, message.rfind(text))
+    if wrapped and (match := BEGIN.match(message, start)) and message[match.end() : match.end() + 1] == '"':
         # with the closing quote: until then it might have been a longer answer
-        return match.end() + 1, json.JSONDecoder().raw_decode(said, match.end())[1]
-    return start, len(said) + 1
+        return match.end() + 1, json.JSONDecoder().raw_decode(message, match.end())[1]
+    return start, len(message) + 1

@@ -154,50 +154,52 @@ class Dialect:
             fields[BUDGET] = tokens
         return fields
 
-    def why_no_thoughts(self, status: int, said: str) -> str:
+    def why_no_thoughts(self, status: int, message: str) -> str:
         """Why the model cannot be asked to think, after a request for thoughts was refused; else ""."""
-        refused = status in (400, 422) and any(field in said for field in (EFFORT, THINKING, "chat_template"))
-        return said if refused else ""
+        refused = status in (400, 422) and any(
+            field in message for field in (EFFORT, THINKING, "chat_template")
+        )
+        return message if refused else ""
 
     def _text(self, prompt: str, submission: Submission) -> dict[str, Any]:
         if not self.chat:
             return {"prompt": encodable(submission.lead + prompt)}
-        said = messages_of(prompt, submission.system, submission.turns, self.system_role)
-        return {"messages": [{"role": role, "content": encodable(text)} for role, text in said]}
+        message = messages_of(prompt, submission.system, submission.turns, self.system_role)
+        return {"messages": [{"role": role, "content": encodable(text)} for role, text in message]}
 
-    def after_refusal(self, status: int, said: str, sampling: Sampling) -> Dialect | None:
+    def after_refusal(self, status: int, message: str, sampling: Sampling) -> Dialect | None:
         """What to try after the server refused a request; None when the refusal is about the row itself."""
         grammar, asks_logprobs = sampling.grammar, sampling.with_confidence and "logprobs" not in self.omitted
-        if asks_logprobs and status in (400, 422) and _LIKELIEST.search(said):
+        if asks_logprobs and status in (400, 422) and _LIKELIEST.search(message):
             return self._with_fewer_likeliest()
-        if self.chat and self.system_role and status in (400, 422, 500) and NO_SYSTEM_ROLE.search(said):
+        if self.chat and self.system_role and status in (400, 422, 500) and NO_SYSTEM_ROLE.search(message):
             return replace(self, system_role=False)
-        if self.chat and (status in (404, 405, 501) or "chat template" in said.lower()):
+        if self.chat and (status in (404, 405, 501) or "chat template" in message.lower()):
             return replace(self, chat=False)
         if status not in (400, 422, 500):
             return None
-        if "max_completion_tokens" in said and self.max_tokens_field == "max_tokens":
+        if "max_completion_tokens" in message and self.max_tokens_field == "max_tokens":
             return replace(self, max_tokens_field="max_completion_tokens")
         is_constrained = self.wraps(grammar) or self.is_llama_cpp
-        if grammar is not None and is_constrained and self._may_lack(grammar) and _SCHEMA.search(said):
-            if (keyword := self._refused_keyword(grammar, said)) is not None:
+        if grammar is not None and is_constrained and self._may_lack(grammar) and _SCHEMA.search(message):
+            if (keyword := self._refused_keyword(grammar, message)) is not None:
                 return replace(self, omitted=self.omitted | {keyword})
             return replace(self, no_schema=self.no_schema | {form_of(grammar)})
-        if BUDGET in said and BUDGET not in self.omitted:
+        if BUDGET in message and BUDGET not in self.omitted:
             return replace(self, omitted=self.omitted | {BUDGET})
-        if _UNSUPPORTED.search(said):
-            if self._tells_template and "chat_template" in said:  # vLLM, of Mistral's tokenizers
+        if _UNSUPPORTED.search(message):
+            if self._tells_template and "chat_template" in message:  # vLLM, of Mistral's tokenizers
                 return replace(self, omitted=self.omitted | {THINKING})
             for field in ("seed", "temperature", "top_p", "top_logprobs", "logprobs"):
-                if field in said and field not in self.omitted:
+                if field in message and field not in self.omitted:
                     return replace(self, omitted=self.omitted | {field})
         return None
 
-    def _refused_keyword(self, grammar: Grammar, said: str) -> str | None:
+    def _refused_keyword(self, grammar: Grammar, message: str) -> str | None:
         """A bound in the schema that the server does not take; the answer is checked without it, too."""
         if grammar.shape is None or self.is_llama_cpp:
             return None
-        return next((word for word in BOUNDS if word in said and word not in self.omitted), None)
+        return next((word for word in BOUNDS if word in message and word not in self.omitted), None)
 
 
 def form_of(grammar: Grammar) -> Form:

@@ -50,7 +50,7 @@ class Fault(NamedTuple):
     """A failed request: what to do, what the server said, and its HTTP status (0: none came)."""
 
     action: RetryAction
-    said: str
+    message: str
     status: int = 0
     retry_after_s: float | None = None
     row_failure: FailureKind = FailureKind.ENGINE
@@ -74,30 +74,30 @@ def fault_of(error: Exception) -> Fault:
 
 
 def _of_status(
-    status: int, said: str, names: tuple[str, ...] = (), after_s: float | None = None
+    status: int, message: str, names: tuple[str, ...] = (), after_s: float | None = None
 ) -> Fault:
     """What an HTTP status means; `names` are the server's own for the error."""
     out_of_money = not _OUT_OF_MONEY.isdisjoint(names)
-    is_for_all = status == 403 and not _OF_THE_ROW.search(said)  # whose words may repeat the row's
-    if status in (401, 402) or out_of_money or (is_for_all and _NO_QUOTA.search(said)):
-        return Fault(RetryAction.STOP, said, status)
+    is_for_all = status == 403 and not _OF_THE_ROW.search(message)  # whose words may repeat the row's
+    if status in (401, 402) or out_of_money or (is_for_all and _NO_QUOTA.search(message)):
+        return Fault(RetryAction.STOP, message, status)
     if is_for_all:
-        return Fault(RetryAction.LOSE_ROW, said, status, None, FailureKind.REFUSED)
+        return Fault(RetryAction.LOSE_ROW, message, status, None, FailureKind.REFUSED)
     if after_s is not None and after_s > LONGEST_RETRY_AFTER_S:
-        return Fault(RetryAction.GIVE_UP, f"{said} (it asks to wait {after_s:.0f} s)", status)
+        return Fault(RetryAction.GIVE_UP, f"{message} (it asks to wait {after_s:.0f} s)", status)
     if status in (429, 503, 529):
-        return Fault(RetryAction.WAIT, said, status, after_s)
-    refused = status == 500 and (_NOT_TAKEN.search(said) or NO_SYSTEM_ROLE.search(said))
+        return Fault(RetryAction.WAIT, message, status, after_s)
+    refused = status == 500 and (_NOT_TAKEN.search(message) or NO_SYSTEM_ROLE.search(message))
     if (status >= 500 and status != 501 and not refused) or status in (408, 409):
-        return Fault(RetryAction.RETRY, said, status, after_s)
-    if _COMPILE_TIMEOUT in said:
-        return Fault(RetryAction.RETRY_ONCE, said, status)
-    if _NO_ROOM in said:
-        said = f"the prompt fills the model's context and leaves no room for a reply ({said})"
-        return Fault(RetryAction.FAIL_ROW, said, status, None, FailureKind.OVER_CONTEXT)
-    too_long = status == 413 or "context_length_exceeded" in names or _OVER_CONTEXT.search(said)
+        return Fault(RetryAction.RETRY, message, status, after_s)
+    if _COMPILE_TIMEOUT in message:
+        return Fault(RetryAction.RETRY_ONCE, message, status)
+    if _NO_ROOM in message:
+        message = f"the prompt fills the model's context and leaves no room for a reply ({message})"
+        return Fault(RetryAction.FAIL_ROW, message, status, None, FailureKind.OVER_CONTEXT)
+    too_long = status == 413 or "context_length_exceeded" in names or _OVER_CONTEXT.search(message)
     kind = FailureKind.OVER_CONTEXT if too_long else FailureKind.REFUSED
-    return Fault(RetryAction.FAIL_ROW, said, status, None, kind)
+    return Fault(RetryAction.FAIL_ROW, message, status, None, kind)
 
 
 def what_it_said(error: openai.APIStatusError) -> str:
@@ -108,10 +108,10 @@ def what_it_said(error: openai.APIStatusError) -> str:
     else:
         words = body or error.message
     try:
-        said = " ".join(str(words).split())
+        message = " ".join(str(words).split())
     except RecursionError:
-        said = "an error that is nested too deeply"
-    return f"HTTP {error.status_code}: {said[:500]}"
+        message = "an error that is nested too deeply"
+    return f"HTTP {error.status_code}: {message[:500]}"
 
 
 def _retry_after_s(headers: object) -> float | None:
@@ -134,8 +134,8 @@ def _roots(error: BaseException) -> str:
     parts: list[str] = []
     step: BaseException | None = error
     while step is not None:
-        said = str(step).strip(". ") or type(step).__name__
-        if said not in parts:
-            parts.append(said)
+        message = str(step).strip(". ") or type(step).__name__
+        if message not in parts:
+            parts.append(message)
         step = step.__cause__ or step.__context__
     return ": ".join(parts[:3])

@@ -88,8 +88,8 @@ def _choice(data: object) -> dict[str, Any]:
     error = data.get("error") if isinstance(data, dict) else None
     status = error.get("code") if isinstance(error, dict) else None
     status = status if isinstance(status, int) and 400 <= status < 600 else 0
-    said = f"the server's reply is not a completion: {shown(data)}"
-    raise UnreadableReply(said, status)
+    words = f"the server's reply is not a completion: {shown(data)}"
+    raise UnreadableReply(words, status)
 
 
 def _read(choice: dict[str, Any], index: int, wrapped: bool, sampling: Sampling, usage: Usage) -> Reply:
@@ -126,8 +126,8 @@ def _is_cut(choice: dict[str, Any], message: dict[str, Any]) -> bool:
     if message.get("refusal"):
         raise _NoAnswer(FailureKind.REFUSED, f"the model refused: {message['refusal']}")
     if ending in CALLS or message.get("tool_calls") or message.get("function_call"):
-        said = "the model called a tool in place of an answer, though it was given none"
-        raise _NoAnswer(FailureKind.UNPARSABLE, said)
+        words = "the model called a tool in place of an answer, though it was given none"
+        raise _NoAnswer(FailureKind.UNPARSABLE, words)
     return ending in CUT
 
 
@@ -155,14 +155,14 @@ def _check(content: Content, cut: bool, thoughts: str, may_be_empty: bool) -> No
     """
     is_empty = not content.text.strip()
     if cut and (is_empty or content.thinks_on):
-        said = "max_tokens ended before the answer began; raise max_tokens"
+        words = "max_tokens ended before the answer began; raise max_tokens"
     elif content.thinks_on or (is_empty and (content.has_thoughts or thoughts.strip())):
-        said = "the reply has thoughts and no answer after them"
+        words = "the reply has thoughts and no answer after them"
     elif is_empty and not may_be_empty:
-        said = "the reply is empty"
+        words = "the reply is empty"
     else:
         return
-    raise _NoAnswer(FailureKind.UNPARSABLE, said)
+    raise _NoAnswer(FailureKind.UNPARSABLE, words)
 
 
 def _usage(data: object) -> Usage:

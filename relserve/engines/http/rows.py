@@ -167,28 +167,31 @@ class HttpRows:
         server = self.server
         if server.dialect != dialect:
             return True  # another row was refused for the same reason, and was first
-        changed = dialect.after_refusal(fault.status, fault.said, sampling)
+        changed = dialect.after_refusal(fault.status, fault.message, sampling)
         if changed is None:
             return False
-        log.warning("%s: %s; from now on %s", server.name, fault.said, changed)
+        log.warning("%s: %s; from now on %s", server.name, fault.message, changed)
         server.dialect = changed
         return True
 
     def _raise_if_useless(self, fault: Fault, dialect: Dialect) -> None:
         name, unproven = self.server.name, not self.server.concurrency.num_answered
-        if self.submission.sampling.thinking and (why := dialect.why_no_thoughts(fault.status, fault.said)):
+        if self.submission.sampling.thinking and (
+            why := dialect.why_no_thoughts(fault.status, fault.message)
+        ):
             self._refuse_thinking(why)
         no_entry = fault.status == 403 and unproven and fault.action is RetryAction.LOSE_ROW
         if fault.status == 401 or no_entry:
-            raise EngineStartError(self.server.key.refused(name, fault.said))
-        if fault.status == 404 and _NO_SUCH_MODEL.match(fault.said):
-            raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.said})")
+            raise EngineStartError(self.server.key.refused(name, fault.message))
+        if fault.status == 404 and _NO_SUCH_MODEL.match(fault.message):
+            raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.message})")
         if fault.status in (404, 405, 501) and unproven and not dialect.chat:
             raise EngineStartError(
-                f"{name} has neither /chat/completions nor /completions ({fault.said}): check the URL's path"
+                f"{name} has neither /chat/completions nor /completions ({fault.message}): "
+                "check the URL's path"
             )
         if fault.action is RetryAction.STOP:
-            raise EngineDeadError(f"{name} answers no more: {fault.said}")
+            raise EngineDeadError(f"{name} answers no more: {fault.message}")
 
     def _may_wait(self, tries: _Tries) -> bool:
         """Whether a row refused for overload may queue again: as long as the server gets on with others."""
@@ -211,7 +214,7 @@ class HttpRows:
                 pass  # it is there, after all
             except (openai.APIConnectionError, ValueError) as error:
                 raise EngineDeadError(
-                    f"{self.server.name} no longer answers ({fault.said}); answers that came before stand"
+                    f"{self.server.name} no longer answers ({fault.message}); answers that came before stand"
                 ) from error
         return self._lost(index, fault)
 
@@ -220,7 +223,7 @@ class HttpRows:
         concurrency.num_lost_in_a_row += 1
         if concurrency.num_lost_in_a_row >= MAX_LOST_IN_A_ROW:
             raise EngineDeadError(
-                f"{self.server.name} answered none of the last {MAX_LOST_IN_A_ROW} rows ({fault.said})"
+                f"{self.server.name} answered none of the last {MAX_LOST_IN_A_ROW} rows ({fault.message})"
             )
         return _failed(index, fault)
 
@@ -228,7 +231,7 @@ class HttpRows:
 def _failed(index: int, fault: Fault) -> Reply:
     refused = fault.action in (RetryAction.FAIL_ROW, RetryAction.LOSE_ROW)
     kind = fault.row_failure if refused else FailureKind.ENGINE
-    return Reply(index, None, Failure(kind, fault.said))
+    return Reply(index, None, Failure(kind, fault.message))
 
 
 def _delay_s(num_faults: int) -> float:

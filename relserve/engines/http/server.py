@@ -160,9 +160,9 @@ def start_error(error: Exception, url: str, key: ServerKey) -> RelserveError:
     """Why the server at `url` cannot be used, and how to mend it."""
     fault = fault_of(error)
     if fault.status in (401, 403):
-        return EngineStartError(key.refused(url, fault.said))
+        return EngineStartError(key.refused(url, fault.message))
     if fault.status:
-        return EngineStartError(f"{url} answered GET /models with {fault.said}")
+        return EngineStartError(f"{url} answered GET /models with {fault.message}")
     if fault.action is RetryAction.RETRY_ONCE:
         return EngineStartError(
             f"no LLM server answers at {url} in time: it may be busy, as one that answers one request at a "
@@ -170,9 +170,9 @@ def start_error(error: Exception, url: str, key: ServerKey) -> RelserveError:
         )
     if isinstance(error, openai.APIConnectionError):
         return EngineStartError(
-            f"no LLM server answers at {url} ({fault.said}): start it, or check host and port in the URL"
+            f"no LLM server answers at {url} ({fault.message}): start it, or check host and port in the URL"
         )
-    return _not_a_server(url, fault.said)
+    return _not_a_server(url, fault.message)
 
 
 def _cards(data: object, url: str) -> list[dict[str, object]]:
@@ -182,9 +182,9 @@ def _cards(data: object, url: str) -> list[dict[str, object]]:
     return cards
 
 
-def _not_a_server(url: str, said: str) -> EngineStartError:
+def _not_a_server(url: str, message: str) -> EngineStartError:
     return EngineStartError(
-        f"what answers at {url} is not an OpenAI-compatible server ({said}): check host, port and path"
+        f"what answers at {url} is not an OpenAI-compatible server ({message}): check host, port and path"
     )
 
 

@@ -52,8 +52,8 @@ class Entering:
     @classmethod
     def read(cls, scope: Any) -> Entering | None:
         """What a request's header says; None where there is none."""
-        said = next((value for name, value in scope["headers"] if name == ENTERS.encode()), None)
-        return None if said is None else cls(**json.loads(said))
+        text = next((value for name, value in scope["headers"] if name == ENTERS.encode()), None)
+        return None if text is None else cls(**json.loads(text))
 
     def header(self) -> str:
         """As `read` reads it."""
@@ -103,8 +103,8 @@ class Entering:
                 is_good = message["status"] == HTTPStatus.OK
             elif is_good and not message.get("more_body"):
                 caller.is_answered = not caller.has_left
-            if said := _SAID.findall(message.get("body", b"")):
-                permit.progress(max(count_of(int(said[-1])) or 0, permit.num_output_tokens))
+            if counts := _SAID.findall(message.get("body", b"")):
+                permit.progress(max(count_of(int(counts[-1])) or 0, permit.num_output_tokens))
             await send(message)
 
         return sending

@@ -51,8 +51,8 @@ def _words_of(cause: BaseException | None) -> str:
 
 def why_refused(error: Exception) -> str:
     """Why vLLM did not take a request, in one line; of a grammar, what is wrong with it and where."""
-    said, cause = (_SOURCE.sub("", text) for text in (one_line(error), _words_of(error.__cause__)))
-    return said if cause in said else f"{said}: {cause}"
+    message, cause = (_SOURCE.sub("", text) for text in (one_line(error), _words_of(error.__cause__)))
+    return message if cause in message else f"{message}: {cause}"
 
 
 def grammar_error(log_path: Path | None, start: int, id_prefix: str) -> str:
@@ -63,10 +63,10 @@ def grammar_error(log_path: Path | None, start: int, id_prefix: str) -> str:
         id_prefix: of the ids of these requests, up to the dot before their numbers.
     """
     start = max(start, size_of(log_path) - TAIL_BYTES)
-    said = _read(log_path, start)
-    if f"Failed to compile grammar for request {id_prefix}." in said:
+    message = _read(log_path, start)
+    if f"Failed to compile grammar for request {id_prefix}." in message:
         return last_error(log_path, start)
-    return NO_TOKEN if re.search(rf"{_REJECTED}{re.escape(id_prefix)}\.", said) else ""
+    return NO_TOKEN if re.search(rf"{_REJECTED}{re.escape(id_prefix)}\.", message) else ""
 
 
 def last_error(log_path: Path | None, start: int) -> str:

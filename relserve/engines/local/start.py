@@ -180,8 +180,8 @@ def _variables_of_traces(arguments: Mapping[str, Any]) -> dict[str, str]:
     if not arguments.get(TRACES) or arguments[TRACES] != traces.endpoint():
         return {}
     traces.is_on()  # it makes the provider of this process, before vLLM would make one
-    said = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": traces.protocol(), "OTEL_SERVICE_NAME": traces.SERVICE}
-    return {name: value for name, value in said.items() if name not in os.environ}
+    own = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": traces.protocol(), "OTEL_SERVICE_NAME": traces.SERVICE}
+    return {name: value for name, value in own.items() if name not in os.environ}
 
 
 @contextlib.contextmanager

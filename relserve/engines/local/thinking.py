@@ -59,8 +59,8 @@ class Thinking:
         """
         budget = min(self._sampling.thinking, self._room - len(ids))
         if budget < 1:
-            said = f"the prompt has {len(ids)} tokens, the model's context of {self._max_model_len}"
-            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, f"{said} leaves no room to think"))
+            message = f"the prompt has {len(ids)} tokens, the model's context of {self._max_model_len}"
+            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, f"{message} leaves no room to think"))
         (thoughts,) = yield [TokenizedPrompt(ids, self._params_of(budget))]
         reply = yield from answer(index, [*ids, *self._closed(thoughts.outputs[0])])
         thought = Reply(index, None, usage=usage_of([thoughts]), times=times_of([thoughts]))

@@ -17,10 +17,10 @@ def in_duckdbs_words(sql: str, asked: CatalogContext) -> str | None:
     try:
         for rule in RULES:
             tree = rule(tree, asked)
-        said = tree.sql(dialect="duckdb", normalize_functions=False)
+        spelled = tree.sql(dialect="duckdb", normalize_functions=False)
     except UNREAD:  # what sqlglot reads and cannot write, as b'x'
         return None
-    return None if said == _as_duckdb(sql) and "jsonb" not in sql.lower() else said
+    return None if spelled == _as_duckdb(sql) and "jsonb" not in sql.lower() else spelled
 
 
 def _as_duckdb(sql: str) -> str | None:

@@ -83,12 +83,12 @@ def limited(sql: str, limits: StatementLimits) -> str:
     """A SELECT that takes its limits along; the same where there are none."""
     if limits == NONE:
         return sql
-    said = f"'{_WORDS.format(*limits)}' <> ''"
+    counted = f"'{_WORDS.format(*limits)}' <> ''"
     if limits.rows == math.inf:
-        return f"SELECT * FROM ({sql}) WHERE {said}"
+        return f"SELECT * FROM ({sql}) WHERE {counted}"
     told = str(limit_error("rows", limits)).replace("'", "''")
     too_many = f"system.main.row_number() OVER () > {math.floor(limits.rows)}"
-    holds = f"CASE WHEN {too_many} THEN system.main.error('{told}') ELSE {said} END"
+    holds = f"CASE WHEN {too_many} THEN system.main.error('{told}') ELSE {counted} END"
     return f"SELECT * FROM ({sql}) QUALIFY {holds}"
 
 

@@ -76,8 +76,8 @@ def _clean(sql: str) -> str | None:
     ends = [*(at for at, _ in duckdb.tokenize(sql)), len(data)]
     words = [(data[at:end].decode(errors="replace").strip(), at, end) for at, end in pairwise(ends)]
     kinds = [kind for _, kind in duckdb.tokenize(sql)]
-    said = [
+    spans = [
         (at, end) for (word, at, end), kind in zip(words, kinds, strict=True)
         if kind != duckdb.token_type.comment and word.strip(";")
     ]  # fmt: skip
-    return data[said[0][0] : said[-1][1]].decode().strip() if said else None
+    return data[spans[0][0] : spans[-1][1]].decode().strip() if spans else None

@@ -238,8 +238,8 @@ class StepBudgets:
         if view.only_decodes:
             return None
         if self._num_late:
-            said = f"{budget.reason}; {self._num_late} late let others go first"
-            self.latest = budget._replace(reason=said)
+            message = f"{budget.reason}; {self._num_late} late let others go first"
+            self.latest = budget._replace(reason=message)
         else:
             self.latest = budget
         self._is_bound = True
