@@ -18,7 +18,7 @@ from relserve.linking.schema import Schema
 from relserve.linking.values import SchemaValues, ValueHit
 from relserve.session.session import Session
 from relserve.text2sql.cases.database import ANYTHING, Allowance
-from relserve.text2sql.cases.results import FirstRows
+from relserve.text2sql.cases.results import ShownRows
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.guard.limits import StatementLimits
@@ -130,8 +130,8 @@ class _Database:
     def explain(self, sql: str, within: Allowance = ANYTHING) -> Sequence[tuple[str, str]]:
         return self._guarded.within(*within).explain(sql)
 
-    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
-        return FirstRows(self._guarded.within(*within).rows(sql))
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> ShownRows:
+        return ShownRows(self._guarded.within(*within).rows(sql))
 
     def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
         return self._golden

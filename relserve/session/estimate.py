@@ -71,7 +71,7 @@ class Sizes(NamedTuple):
     likely_output: int
 
 
-class Pace(NamedTuple):
+class TimeEstimate(NamedTuple):
     """Predicted seconds and what they rest on."""
 
     seconds: float | None
@@ -98,7 +98,7 @@ def estimate(
     if local is not None and num_sent:
         output = learnt_output(submission, local.find_lengths(), num_sent) or output
     work = ExpectedWork(num_sent, prompt_tokens * (1 - sizes.shared), output.mean)
-    pace = Pace(0.0, "nothing to ask")
+    pace = TimeEstimate(0.0, "nothing to ask")
     if num_sent:
         pace = _by_history(work, output.is_learnt, record, history)
         if pace.seconds is None and local is not None and (cost := local.find_cost()) is not None:
@@ -130,7 +130,7 @@ def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK)
 
 def by_cost(
     work: ExpectedWork, cost: CostModel, max_num_seqs: int | None, longest_output: float | None = None
-) -> Pace:
+) -> TimeEstimate:
     """Seconds by step times that were calibrated or learnt on this machine, steps as full as they can be.
 
     Args:
@@ -140,10 +140,10 @@ def by_cost(
     longest = work.output_tokens if longest_output is None else longest_output
     decode_steps = (work.num_prompts / wave - 1) * work.output_tokens + longest
     steps = max(decode_steps, ceil(work.prompt_tokens / STEP_TOKENS))
-    return Pace(slopes_s(work, cost) + steps * cost.shared_base_s, "step times measured here")
+    return TimeEstimate(slopes_s(work, cost) + steps * cost.shared_base_s, "step times measured here")
 
 
-def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, history: History) -> Pace:
+def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, history: History) -> TimeEstimate:
     """Seconds at the pace, in tokens a second, of the largest relQueries that this model answered before.
 
     Args:
@@ -152,16 +152,16 @@ def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, histor
     past = [q for q in history.queries() if q.model == record.model and q.state == "done" and _seconds(q) > 0]
     past = sorted((q for q in past if _tokens(q)), key=_tokens)[-MAX_EVIDENCE:]
     if not past:
-        return Pace(None, "nothing is known of this model's pace yet")
+        return TimeEstimate(None, "nothing is known of this model's pace yet")
     alike = [q for q in past if q.function == record.function]
     output = work.output_tokens
     if not is_learnt and (num_done := sum(q.num_done for q in alike)):
         output = min(output, sum(q.usage.output_tokens for q in alike) / num_done)
     tokens = work.prompt_tokens + work.num_prompts * output
     if _tokens(past[-1]) < MIN_EVIDENCE * tokens:
-        return Pace(None, "earlier relQueries were too small to tell")
+        return TimeEstimate(None, "earlier relQueries were too small to tell")
     rate = sum(map(_tokens, past)) / sum(map(_seconds, past))
-    return Pace(tokens / rate, f"{len(past)} earlier relQuer{'y' if len(past) == 1 else 'ies'}")
+    return TimeEstimate(tokens / rate, f"{len(past)} earlier relQuer{'y' if len(past) == 1 else 'ies'}")
 
 
 def _tokens(q: QueryRecord) -> int:

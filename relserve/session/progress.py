@@ -54,7 +54,7 @@ class _Bar:
 
     def __init__(self) -> None:
         self._bar: Any = None
-        self._pace = Pace()
+        self._pace = TokenPace()
 
     def update(self, record: QueryRecord) -> None:
         if self._bar is None:
@@ -80,7 +80,7 @@ class _Lines:
     def __init__(self) -> None:
         self._record: QueryRecord | None = None
         self._started_s, self._num_before = 0.0, 0
-        self._pace = Pace()
+        self._pace = TokenPace()
 
     def update(self, record: QueryRecord) -> None:
         if self._record is None:  # not before: an engine may have had to start
@@ -109,7 +109,7 @@ class _Lines:
         sys.stderr.write(f"relserve: {said}{left}\n")
 
 
-class Pace:
+class TokenPace:
     """Tokens a second since the first replies came, so that an engine's start does not count."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from relserve.errors import Cancelled
 from relserve.linking.schema import Schema
 from relserve.session.session import Session
 from relserve.text2sql.cases.database import ANYTHING, Allowance
-from relserve.text2sql.cases.results import FirstRows
+from relserve.text2sql.cases.results import ShownRows
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.guard.limits import DEFAULT, StatementLimits
@@ -71,9 +71,9 @@ class DuckDBDatabase:
         """See `Database.explain`."""
         return self._guarded.within(*within).explain(sql)
 
-    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> ShownRows:
         """See `Database.rows`."""
-        return FirstRows(*self._guarded.within(*within).first_rows(sql))
+        return ShownRows(*self._guarded.within(*within).first_rows(sql))
 
     def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
         """See `Database.golden`.

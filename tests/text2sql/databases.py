@@ -10,7 +10,7 @@ import duckdb
 from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.linking.values import SchemaValues, ValueHit
 from relserve.text2sql.cases.database import ANYTHING, Allowance
-from relserve.text2sql.cases.results import FirstRows
+from relserve.text2sql.cases.results import ShownRows
 
 BEERS = Schema(
     (
@@ -81,9 +81,9 @@ class MemoryDatabase:
         found = self._con.execute(f"DESCRIBE {sql}").fetchall()
         return [(name, kind) for name, kind, *_ in found]
 
-    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> ShownRows:
         self.ran.append(sql)
-        return FirstRows(self._con.sql(sql).to_arrow_table())
+        return ShownRows(self._con.sql(sql).to_arrow_table())
 
     def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
         return self._golden[:k]

@@ -10,7 +10,7 @@ import pytest
 from relserve.errors import Cancelled, UsageError
 from relserve.linking.schema import Schema
 from relserve.text2sql.cases.database import ANYTHING, Allowance
-from relserve.text2sql.cases.results import FirstRows
+from relserve.text2sql.cases.results import ShownRows
 from relserve.text2sql.duckdb_database import DuckDBDatabase
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
@@ -66,7 +66,7 @@ def test_who_cancels_ends_a_query_that_runs() -> None:
     cancel, database = threading.Event(), MemoryDatabase()
 
     class Running(DuckDBDatabase):
-        def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
+        def rows(self, sql: str, within: Allowance = ANYTHING) -> ShownRows:
             threading.Timer(0.3, cancel.set).start()
             return super().rows(sql, within)
 

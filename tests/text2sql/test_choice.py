@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from relserve.text2sql.cases.database import ANYTHING, Allowance
-from relserve.text2sql.cases.results import FirstRows, ResultSet
+from relserve.text2sql.cases.results import ResultSet, ShownRows
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 from relserve.text2sql.stages.groups import wants_order
@@ -16,7 +16,7 @@ METHODS = ("direct", "divide_and_conquer", "query_plan")
 
 
 def result(sql: str) -> ResultSet:
-    return ResultSet.of(FirstRows(duckdb.sql(sql).to_arrow_table()))
+    return ResultSet.of(ShownRows(duckdb.sql(sql).to_arrow_table()))
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_results_are_the_same(one: str, other: str, same_set: bool, same_order: 
 
 def test_results_that_were_cut_vote_by_their_sql() -> None:
     class Cut(MemoryDatabase):
-        def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
-            return FirstRows(super().rows(sql).table.slice(0, 1), is_cut=True)
+        def rows(self, sql: str, within: Allowance = ANYTHING) -> ShownRows:
+            return ShownRows(super().rows(sql).table.slice(0, 1), is_cut=True)
 
     replies = dict(zip(METHODS, (UP, DOWN, DOWN), strict=True))
     engine = engine_of({f"candidates/{name}": fenced(sql) for name, sql in replies.items()})

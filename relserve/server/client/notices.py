@@ -12,7 +12,7 @@ from relserve_duckdb import NoVariables
 
 from relserve.session.history import History, QueryRecord
 from relserve.session.notices import constant_text, habits, summary
-from relserve.session.progress import Pace, Progress, words
+from relserve.session.progress import Progress, TokenPace, words
 
 FIRST_S, EVERY_S = 3.0, 10.0  # until the first line about a relQuery, and between two
 
@@ -67,7 +67,7 @@ class WireClient:
 
 class _Lines:
     def __init__(self, say: Say) -> None:
-        self._say, self._pace = say, Pace()
+        self._say, self._pace = say, TokenPace()
         self._next_s = time.monotonic() + FIRST_S
 
     def update(self, record: QueryRecord) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from relserve.linking.schema import Schema
 from relserve.linking.values import ValueHit, ValueIndex
-from relserve.text2sql.cases.results import FirstRows
+from relserve.text2sql.cases.results import ShownRows
 
 
 class Allowance(NamedTuple):
@@ -51,7 +51,7 @@ class Database(Protocol):
             RelserveError: it is not a query that may run.
         """
 
-    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> ShownRows:
         """Run a query within limits, reading only; a long result is cut.
 
         Raises:

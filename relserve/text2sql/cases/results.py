@@ -17,7 +17,7 @@ LARGEST_WHOLE = 2**53  # up to it a DOUBLE holds every whole number
 _VOID = ("None", "0")
 
 
-class FirstRows(NamedTuple):
+class ShownRows(NamedTuple):
     """The rows that a query gave; whether there are more of them."""
 
     table: pa.Table
@@ -43,7 +43,7 @@ class ResultSet(NamedTuple):
     shown: str
 
     @classmethod
-    def of(cls, first: FirstRows) -> ResultSet:
+    def of(cls, first: ShownRows) -> ResultSet:
         """The result of which these are the rows."""
         table = first.table
         if first.is_cut:

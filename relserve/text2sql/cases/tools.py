@@ -17,7 +17,7 @@ from relserve.session.session import Session
 from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.database import Allowance, Database
 from relserve.text2sql.cases.failures import alone
-from relserve.text2sql.cases.results import FirstRows
+from relserve.text2sql.cases.results import ShownRows
 from relserve.text2sql.cases.workflow import Workflow
 from relserve.text2sql.options import Text2SqlOptions
 
@@ -85,7 +85,7 @@ class Tools:
         """Bind a candidate in the time that is left; see `Database.explain`."""
         return self.database.explain(sql, self._allowance())
 
-    def rows(self, sql: str) -> FirstRows:
+    def rows(self, sql: str) -> ShownRows:
         """Run a candidate in the time that is left; see `Database.rows`."""
         return self.database.rows(sql, self._allowance())
 
