@@ -238,7 +238,7 @@ def controller_of(
     samples = [SpeedSample(each.load, each.speed) for each in measured]
     if system != "ours":
         return AdmissionController(make(system), OnlineCurve(samples, learns=False))
-    controller, curve = AdmissionController(make("ours"), OnlineCurve(samples)), fit(samples)
+    controller, curve = AdmissionController(make("in_time"), OnlineCurve(samples)), fit(samples)
     for each in measured:
         spec = each.spec
         request = AdmissionRequest(

@@ -148,8 +148,8 @@ def controller_of(system: str, seed: int) -> tuple[AdmissionController, float | 
     if system not in ("ours", "ours cold"):
         raise ValueError(f"no system {system!r}; there are: {', '.join(SYSTEMS)} and ours cold")
     if system == "ours cold":
-        return AdmissionController(make("ours")), POLLS_S["ours"]
-    controller = AdmissionController(make("ours"), OnlineCurve(samples(True)))
+        return AdmissionController(make("in_time")), POLLS_S["ours"]
+    controller = AdmissionController(make("in_time"), OnlineCurve(samples(True)))
     curve = fitted("usl")
     for m in profiled():
         spec = m.spec

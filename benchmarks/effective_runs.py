@@ -38,25 +38,25 @@ class EffectiveSystem(NamedTuple):
     chunk: int = 0
 
 
-# By name, the settings of which each set of lengths gets the best. "steady" is the variant `ours`, which
-# drops nobody for a newcomer.
+# By name, the settings of which each set of lengths gets the best. "steady"
+# is the variant that drops nobody for a newcomer.
 SYSTEMS = {
     "vLLM": [EffectiveSystem("fcfs", "kv")],
     "Sarathi": [EffectiveSystem("fcfs", "kv", chunk) for chunk in (256, 512, 1024)],
     "Apt KV": [EffectiveSystem("apt-kv", "kv")],
     "Apt": [EffectiveSystem("apt", "reproject")],
     "Apt-S": [EffectiveSystem("apt-s", "reproject", 512)],
-    "ours KV": [EffectiveSystem("ours-kv", "kv", 512)],
+    "ours KV": [EffectiveSystem("steady-kv", "kv", 512)],
     "absorbed FCFS": [EffectiveSystem("fcfs-hidden", "absorbed")],
     "absorbed Sarathi": [EffectiveSystem("fcfs-hidden", "absorbed", 512)],
     "absorbed Apt": [EffectiveSystem("apt", "absorbed")],
-    "absorbed steady": [EffectiveSystem("ours", "absorbed", 512)],
+    "absorbed steady": [EffectiveSystem("steady", "absorbed", 512)],
     "absorbed-once FCFS": [EffectiveSystem("fcfs-hidden", "absorbed-once")],
-    "absorbed-once steady": [EffectiveSystem("ours", "absorbed-once", 512)],
+    "absorbed-once steady": [EffectiveSystem("steady", "absorbed-once", 512)],
     "fp8 FCFS": [EffectiveSystem("fcfs", "fp8")],
     "fp8 Sarathi": [EffectiveSystem("fcfs", "fp8", 512)],
     "fp8 Apt": [EffectiveSystem("apt-kv", "fp8")],
-    "fp8 steady": [EffectiveSystem("ours-kv", "fp8", 512)],
+    "fp8 steady": [EffectiveSystem("steady-kv", "fp8", 512)],
 }
 CORE = (
     "vLLM", "Sarathi", "Apt KV", "Apt", "Apt-S", "ours KV", "absorbed FCFS", "absorbed steady",

@@ -58,8 +58,8 @@ def connect(
         slo: limits on the time of each row's tokens, of calls that give none: the name of a class of the
             settings, or limits such as {'ttft': '1 s', 'tpot': '50 ms'} (default: the setting, else none).
         step_budget: who decides before each step of a local model how many tokens it computes, so that such
-            limits are kept: 'ours', 'lens', 'static-N' or 'off' (default: the setting, else
-            'ours', which changes nothing while no row has a limit).
+            limits are kept: 'slack', 'lens', 'static-N' or 'off' (default: the setting, else
+            'slack', which changes nothing while no row has a limit).
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
@@ -224,7 +224,7 @@ def _checked_budget(engine: Engine | None, step_budget: str | None) -> str | Non
     try:
         step_budget = step_budget_of(step_budget)
     except (ValueError, AttributeError):
-        there = "ours, lens, static-N, ours-in-order, off"
+        there = "slack, lens, static-N, slack-in-order, off"
         raise UsageError(f"no step_budget {step_budget!r}; there are: {there}") from None
     if engine is not None:
         raise UsageError("give engine= or step_budget=, not both: an engine object has been set up already")

@@ -34,10 +34,15 @@ _OPENAI = "api.openai.com"
 # What a local model's rows keep of the tokens that they have computed; see docs/hybrid_cache.md.
 KV_CACHES = ("kv", "hidden", "hybrid")
 # Who decides which requests a local engine starts; see docs/admission.md.
-ADMISSIONS = ("off", "ours", "saber")
+ADMISSIONS = ("off", "in_time", "saber")
 # Who decides how many tokens a local model's step computes, where nobody says; see docs/slo.md.
-STEP_BUDGET = "ours"
-STEP_BUDGETS = r"off|ours(-in-order)?|lens|static(-[1-9]\d*)?"
+STEP_BUDGET = "slack"
+STEP_BUDGETS = r"off|slack(-in-order)?|lens|static(-[1-9]\d*)?"
+
+
+# Earlier names of policies, which configurations may still have.
+_FORMER_ADMISSIONS = {"ours": "in_time"}
+_FORMER_BUDGETS = {"ours": "slack", "ours-in-order": "slack-in-order"}
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
@@ -82,6 +87,7 @@ def kv_cache_of(text: str) -> str:
 
 def _admission(text: str) -> str:
     name = text.strip().lower()
+    name = _FORMER_ADMISSIONS.get(name, name)
     if name not in ADMISSIONS and not re.fullmatch("static-[1-9][0-9]{0,5}", name):
         raise ValueError("none of them")
     return name
@@ -90,6 +96,7 @@ def _admission(text: str) -> str:
 def step_budget_of(text: str) -> str:
     """A policy's name, which engines read; raises ValueError."""
     name = text.strip().lower()
+    name = _FORMER_BUDGETS.get(name, name)
     if not re.fullmatch(STEP_BUDGETS, name):
         raise ValueError("none of them")
     return name
@@ -218,7 +225,7 @@ class Settings:
     )
     admission: str = _setting(
         ADMISSIONS[0],
-        "which requests a local engine or a fleet starts: 'off', all at once; 'ours' and 'saber', so that "
+        "which requests a local engine or a fleet starts: 'off', all at once; 'in_time' and 'saber', so that "
         "limits on latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn "
         "(under 'saber', in one queue)",
         _admission,
@@ -256,7 +263,7 @@ class Settings:
     step_budget: str = _setting(
         STEP_BUDGET,
         "who decides before each step of a local model how many tokens it computes, so that limits are kept: "
-        "'ours' (default), 'lens', 'static-N', or 'off'",
+        "'slack' (default), 'lens', 'static-N', or 'off'",
         step_budget_of,
     )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.duckdb_tests.child import TestFileChild
+from benchmarks.duckdb_tests.child import FilesChild
 from benchmarks.duckdb_tests.compare import Difference, FileComparison
 
 ROOMS = ("duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call")
@@ -70,7 +70,7 @@ def compared(folder: Path, seed: int, num_files: int, until_s: float) -> list[Fi
     taking = threading.Lock()
 
     def work() -> None:
-        child = TestFileChild()
+        child = FilesChild()
         while time.monotonic() < until_s and sum(not each.skipped for each in found) < num_files:
             with taking:
                 path = next(paths, None)

@@ -14,7 +14,7 @@ LIMIT_S = 300.0  # for a file: far more than the limits of its runs together
 ENDED = "the process ended or hung"
 
 
-class TestFileChild:
+class FilesChild:
     """Runs files one after the other; a new process stands in for one that ends."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ class Record(NamedTuple):
     client: str = ""
 
 
-class TestRecord(NamedTuple):
+class RecordLine(NamedTuple):
     """A line that says something, with the SQL below it."""
 
     line: int
@@ -77,7 +77,7 @@ def read_records(text: str) -> list[Record]:
     return found
 
 
-def _steps(lines: Sequence[str]) -> Iterator[TestRecord]:
+def _steps(lines: Sequence[str]) -> Iterator[RecordLine]:
     at = 0
     while at < len(lines):
         words = lines[at].split()
@@ -85,17 +85,17 @@ def _steps(lines: Sequence[str]) -> Iterator[TestRecord]:
         if not words or words[0].startswith("#"):
             continue
         if words[0] not in ("statement", "query"):
-            yield TestRecord(at, words)
+            yield RecordLine(at, words)
             continue
         first = at
         while at < len(lines) and lines[at].strip() and lines[at] != "----":
             at += 1
-        yield TestRecord(first + 1, words, "\n".join(lines[first:at]))
+        yield RecordLine(first + 1, words, "\n".join(lines[first:at]))
         while at < len(lines) and lines[at].strip():  # what is expected: plain DuckDB says it here
             at += 1
 
 
-def _run(steps: Sequence[TestRecord], names: dict[str, str]) -> Iterator[Record]:
+def _run(steps: Sequence[RecordLine], names: dict[str, str]) -> Iterator[Record]:
     """The statements of steps, where the loops around them have given names their values."""
     at, num_skips, runs = 0, 0, True
     while at < len(steps):
@@ -125,7 +125,7 @@ def _run(steps: Sequence[TestRecord], names: dict[str, str]) -> Iterator[Record]
             raise Unknown(f"the runner does not know: {word}")
 
 
-def _record(step: TestRecord, word: str, words: Sequence[str], names: dict[str, str]) -> Record:
+def _record(step: RecordLine, word: str, words: Sequence[str], names: dict[str, str]) -> Record:
     sql = _filled_in(step.sql, names)
     kind, second = words[0] if words else "", words[1] if len(words) > 1 else ""
     if word == "query":
@@ -142,7 +142,7 @@ def _check_required(words: Sequence[str]) -> None:
         raise Unknown(f"requires {words[0]}")
 
 
-def _end_of_loop(steps: Sequence[TestRecord], at: int) -> int:
+def _end_of_loop(steps: Sequence[RecordLine], at: int) -> int:
     depth = 1
     while at < len(steps):
         depth += {"loop": 1, "foreach": 1, "endloop": -1}.get(steps[at].words[0], 0)

@@ -37,12 +37,12 @@ STOCK, OURS, PUBLISHED = "stock FCFS", "absorbed + ours", "Apt-Serve, reproject"
 WAYS = {
     STOCK: HybridWay(),
     "stock FCFS, fp8 KV": HybridWay(kv_dtype="fp8"),
-    "ours, fp8 KV": HybridWay({"cache": "kv", "caching": "ours-kv"}, "fp8"),
-    "ours, KV": HybridWay({"cache": "kv", "caching": "ours-kv"}),
+    "ours, fp8 KV": HybridWay({"cache": "kv", "caching": "steady-kv"}, "fp8"),
+    "ours, KV": HybridWay({"cache": "kv", "caching": "steady-kv"}),
     "Apt-Serve, KV": HybridWay({"cache": "kv", "caching": "apt-kv"}),
     PUBLISHED: HybridWay({"cache": "hybrid", "caching": "apt", "absorbs": False}),
     "absorbed + FCFS": HybridWay({"cache": "hidden", "variant": "stock"}),
-    OURS: HybridWay({"cache": "hybrid", "caching": "ours"}),
+    OURS: HybridWay({"cache": "hybrid", "caching": "steady"}),
 }
 
 

@@ -27,6 +27,7 @@ from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
+from relserve.policies.budget.variants import FORMER as FORMER_BUDGETS
 from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
 from relserve.vllm_plugin.settings import KEY, read
 
@@ -94,8 +95,7 @@ class Engines:
                 self._engines[name] = _make(name, settings, lambda url: host_of(url) in self._named)
                 if is_local(name):
                     self._asked[name] = told_cache(settings.engine_args) or settings.kv_cache
-                    told = told_setting(settings.engine_args, "step_budget")
-                    self._budgets[name] = told or settings.step_budget
+                    self._budgets[name] = _told_budget(settings) or settings.step_budget
             asked = self._asked.get(name)
             kept = None if asked is None else getattr(self._engines[name], "kv_cache", asked)
             if kv_cache not in (None, asked or KV_CACHES[0], kept):
@@ -161,8 +161,14 @@ def _see_that_none_differs(settings: Settings) -> None:
         )
 
 
-def _see_that_no_budget_differs(settings: Settings) -> None:
+def _told_budget(settings: Settings) -> str | None:
+    """The step budget that vLLM's arguments name, by its name of now; None where they name none."""
     told = told_setting(settings.engine_args, "step_budget")
+    return None if told is None else FORMER_BUDGETS.get(told, told)
+
+
+def _see_that_no_budget_differs(settings: Settings) -> None:
+    told = _told_budget(settings)
     if told not in (None, settings.step_budget):
         raise UsageError(
             f"step_budget is {settings.step_budget!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "

@@ -48,7 +48,7 @@ def make_gate(
     if admission == "saber":
         controller = _published(cost, num_engines)
     else:
-        promise = Promise() if admission == "ours" else None
+        promise = Promise() if admission == "in_time" else None
         controller = AdmissionController(
             make(admission), late="error", shares=Shares(weights), promise=promise
         )

@@ -11,7 +11,9 @@ from typing import Any
 from relserve.errors import UsageError
 from relserve.machine.cost_file import find_calibration, find_learnt_cost, learnt_cost_path
 from relserve.machine.length_file import lengths_path
+from relserve.policies.budget.variants import FORMER as FORMER_BUDGETS
 from relserve.policies.budget.variants import make as make_budget
+from relserve.policies.caching.variants import FORMER as FORMER_CACHING
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
@@ -19,7 +21,9 @@ from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import STEP_BUDGET, keeps_learnt
 
 KEY, OFF = "relserve", "off"
-FORMER = {"tbt_slo_s": "tpot_slo_s"}  # settings that configurations may still call by their earlier names
+# Settings, and policies in them, that configurations may still call by their earlier names.
+FORMER = {"tbt_slo_s": "tpot_slo_s"}
+FORMER_VALUES = {"step_budget": FORMER_BUDGETS, "caching": FORMER_CACHING}
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
 FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
 
@@ -115,7 +119,7 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
 
 
 def _by_present_names(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that have been renamed since, under the names of now.
+    """Settings with the names of now, where they or the policies in them have been renamed since.
 
     Raises:
         UsageError: one is given under both.
@@ -123,7 +127,11 @@ def _by_present_names(given: Mapping[str, Any]) -> dict[str, Any]:
     for former, name in FORMER.items():
         if former in given and name in given:
             raise UsageError(f"{former} is what {name} was called before; leave {former} out")
-    return {FORMER.get(name, name): value for name, value in given.items()}
+    found = {FORMER.get(name, name): value for name, value in given.items()}
+    for name, former_values in FORMER_VALUES.items():
+        if isinstance(value := found.get(name), str):
+            found[name] = former_values.get(value, value)
+    return found
 
 
 def _with_files(settings: SchedulerSettings, model: str) -> SchedulerSettings:

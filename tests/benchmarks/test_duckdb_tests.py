@@ -10,7 +10,7 @@ import pytest
 
 import relserve
 from benchmarks.duckdb_tests.__main__ import OWN, VARIABLE, chosen, folder_of_tests
-from benchmarks.duckdb_tests.child import TestFileChild
+from benchmarks.duckdb_tests.child import FilesChild
 from benchmarks.duckdb_tests.compare import MOVES, OIDS, compare, reason_of
 from benchmarks.duckdb_tests.records import Record, Unknown, read_records
 from benchmarks.duckdb_tests.sides import sorted_rows
@@ -107,7 +107,7 @@ def test_a_side_that_cannot_start_is_told(path: Path, monkeypatch: pytest.Monkey
     path.write_text("query I\nSELECT 1\n")
     monkeypatch.setenv(VARIABLE, "some/folder")
     monkeypatch.setenv("RELSERVE_NO_SUCH_SETTING", "1")
-    child = TestFileChild()
+    child = FilesChild()
     [difference] = child.compare(path, "a.test").differences
     child.end()
     assert "RELSERVE_NO_SUCH_SETTING" in difference.ours

@@ -21,7 +21,7 @@ def args_of(step_budget: str, **engine_args: Any) -> dict[str, Any]:
 
 
 def test_the_scheduler_is_told_only_what_is_not_its_own_default() -> None:
-    assert args_of("ours") == {}
+    assert args_of("slack") == {}
     assert args_of("static-256") == {"additional_config": {"relserve": {"step_budget": "static-256"}}}
     both = replace(Settings(), step_budget="off", kv_cache="hybrid")
     ours = engine_args_of(both)["additional_config"]["relserve"]
@@ -37,9 +37,18 @@ def test_all_policies_can_be_named_everywhere(name: str) -> None:
     assert name == "off" or make(name).name == name
 
 
+@pytest.mark.parametrize(("former", "now"), [("ours", "slack"), ("ours-in-order", "slack-in-order")])
+def test_earlier_names_are_read_everywhere(former: str, now: str) -> None:
+    assert load({"RELSERVE_STEP_BUDGET": former}).step_budget == step_budget_of(former) == now
+    assert make(former).name == now
+    told = {"additional_config": {"relserve": {"step_budget": former}}}
+    if now != "slack":  # which is what is taken where nobody says
+        assert args_of(now, **told)["additional_config"]["relserve"]["step_budget"] == now
+
+
 @pytest.mark.parametrize("name", ["fastest", "static-0", "static-", "static--3", "lens-5", "pressure", ""])
 def test_what_is_no_policy_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=f"no step_budget '{name}'; there are: ours, lens, static-N"):
+    with pytest.raises(UsageError, match=f"no step_budget '{name}'; there are: slack, lens, static-N"):
         api.connect(step_budget=name)
     if name:
         with pytest.raises(UsageError, match=r"RELSERVE_STEP_BUDGET=.* cannot be read"):
@@ -50,13 +59,13 @@ def test_what_is_no_policy_is_refused(name: str) -> None:
 
 def test_vllms_arguments_do_not_override_what_a_caller_insists_on() -> None:
     told = {"additional_config": {"relserve": {"step_budget": "lens"}}}
-    assert args_of("ours", **told) == told  # nobody insists
+    assert args_of("slack", **told) == told  # nobody insists
     assert args_of("lens", **told) == told
     with pytest.raises(UsageError, match=r"step_budget is 'off', but .*'step_budget'. = 'lens'; leave one"):
         args_of("off", **told)
     settings = replace(Settings(), engine="own", engine_args=told)
-    with pytest.raises(UsageError, match="step_budget is 'ours', but"):
-        Engines().find("tiny", settings, step_budget="ours")
+    with pytest.raises(UsageError, match="step_budget is 'slack', but"):
+        Engines().find("tiny", settings, step_budget="slack")
 
 
 def test_an_engine_is_made_as_the_first_asked_and_nobody_gets_another_unawares() -> None:
@@ -65,9 +74,9 @@ def test_an_engine_is_made_as_the_first_asked_and_nobody_gets_another_unawares()
     assert engine._engine_args["additional_config"] == {"relserve": {"step_budget": "lens"}}
     assert engines.find("tiny", settings) is engines.find("tiny", settings, step_budget="lens") is engine
     with pytest.raises(UsageError, match=r"runs already, with step_budget='lens'.*close_engines\('tiny'\)"):
-        engines.find("tiny", settings, step_budget="ours")
+        engines.find("tiny", settings, step_budget="slack")
     engines.close("tiny")
-    assert engines.find("tiny", settings, step_budget="ours")
+    assert engines.find("tiny", settings, step_budget="slack")
 
 
 def test_models_that_run_elsewhere_and_engine_objects_have_their_own() -> None:
@@ -78,6 +87,6 @@ def test_models_that_run_elsewhere_and_engine_objects_have_their_own() -> None:
 
 
 def test_a_caching_policy_has_a_budget_of_its_own() -> None:
-    assert read({"relserve": {"cache": "kv", "caching": "ours-kv"}}).step_budget == "off"
+    assert read({"relserve": {"cache": "kv", "caching": "steady-kv"}}).step_budget == "off"
     with pytest.raises(UsageError, match="decides itself how many tokens a step computes"):
-        read({"relserve": {"caching": "ours-kv", "step_budget": "lens"}})
+        read({"relserve": {"caching": "steady-kv", "step_budget": "lens"}})

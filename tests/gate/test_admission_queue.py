@@ -59,7 +59,7 @@ class Engine:
             self.queue.look(self.now_s)
 
 
-def queue(name: str = "ours", most: int | None = 10, **weights: float) -> AdmissionQueue:
+def queue(name: str = "in_time", most: int | None = 10, **weights: float) -> AdmissionQueue:
     return AdmissionQueue(AdmissionController(make(name), late="error", shares=Shares(weights), most=most))
 
 
@@ -76,7 +76,7 @@ def test_the_rows_of_a_relquery_come_in_instalments_and_all_of_them_run() -> Non
 
 @pytest.mark.cells(3)
 @pytest.mark.parametrize("parts", [1, 50, 500])
-@pytest.mark.parametrize("name", ["ours", "static-10"])
+@pytest.mark.parametrize("name", ["in_time", "static-10"])
 def test_splitting_ones_work_gains_nothing(name: str, parts: int) -> None:
     engine = Engine(queue(name))
     for _ in range(parts):
@@ -90,7 +90,7 @@ def test_splitting_ones_work_gains_nothing(name: str, parts: int) -> None:
 
 
 def test_a_weight_is_a_share() -> None:
-    engine = Engine(queue("ours", bob=3.0))
+    engine = Engine(queue("in_time", bob=3.0))
     engine.comes("ann", 2000)
     engine.comes("bob", 2000)
     engine.passes(20.0)
@@ -137,7 +137,7 @@ def test_estimates_are_near_what_comes() -> None:
 
 def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_wait_before() -> None:
     its = AdmissionQueue(
-        AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise())
+        AdmissionController(make("in_time"), late="error", shares=Shares(), most=10, promise=Promise())
     )
     engine = Engine(its)
     for _ in range(300):
@@ -153,7 +153,7 @@ def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_w
 
 def test_who_would_be_late_makes_room_at_the_door_and_is_told_before_the_deadline() -> None:
     its = AdmissionQueue(
-        AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise())
+        AdmissionController(make("in_time"), late="error", shares=Shares(), most=10, promise=Promise())
     )
     engine = Engine(its)
     engine.comes("ann", 40)

@@ -17,6 +17,7 @@ from relserve.gate.rows import GatedRows
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
+from relserve.settings import load
 from tests.gate.entered import entered
 from tests.waiting import wait_until
 
@@ -174,3 +175,7 @@ def test_how_long_answers_are_is_known_for_every_length_of_prompt() -> None:
         permit.progress(7)
     longer = its.request_group("ann", 5000, 100, None, None, lambda _: None, lambda _: None)
     assert longer.tokens == 7
+
+
+def test_the_earlier_name_of_the_policy_in_time_is_read() -> None:
+    assert load({"RELSERVE_ADMISSION": "ours"}).admission == make("ours").name == "in_time"

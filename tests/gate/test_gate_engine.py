@@ -60,7 +60,7 @@ def tokens(replies: list[Reply]) -> int:
     return sum(reply.usage.output_tokens for reply in replies)
 
 
-@pytest.mark.parametrize("admission", ["static-4", "ours", "saber"])
+@pytest.mark.parametrize("admission", ["static-4", "in_time", "saber"])
 def test_rows_behind_a_gate_give_the_same_answers(engine: LocalEngine, admission: str) -> None:
     asked = submission(120, temperature=0.0)
     plain = PendingReplies(behind(engine, "off"), asked).result()
@@ -102,7 +102,7 @@ def test_rows_that_wait_at_their_deadline_are_failures_of_that_kind(engine: Loca
 
 def test_one_user_with_500_relqueries_does_not_halve_anothers_share(engine: LocalEngine) -> None:
     """Ann has 500 relQueries of 4 rows, and bob comes with one of 200: both get as many tokens."""
-    its = behind(engine, "ours")
+    its = behind(engine, "in_time")
     ann = [PendingReplies(its, submission(4, "ann")) for _ in range(500)]
     wait_until(lambda: num_running(its) >= ROWS_AT_ONCE)
     before = [sum(map(tokens, pending.already_here())) for pending in ann]

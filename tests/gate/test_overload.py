@@ -50,7 +50,7 @@ class Engine:
     ) -> None:  # fmt: skip
         promise = Promise() if promised else None
         controller = AdmissionController(
-            make("ours"), late="error", shares=Shares(), most=320, promise=promise
+            make("in_time"), late="error", shares=Shares(), most=320, promise=promise
         )
         self.gate = Gate(controller, clock=lambda: self.now_s)
         assert self.gate._queue is not None

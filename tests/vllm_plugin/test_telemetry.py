@@ -77,7 +77,7 @@ def report_of(scheduler: Any) -> Report:
 
 
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
-@pytest.mark.parametrize("budget", ["lens", "ours"])
+@pytest.mark.parametrize("budget", ["lens", "slack"])
 def test_prism_is_told_what_the_model_of_the_step_budgets_says(ear: Ear, variant: str, budget: str) -> None:
     """L_e and P_max of Eq. 8; what was learnt beside it counts where nobody bounds steps, or before."""
     scheduler = testing.scheduler_of(MODEL, variant, False, 400, step_budget=budget)

@@ -7,7 +7,8 @@ from relserve.policies.admission.policy import AdmissionPolicy
 from relserve.policies.admission.saber import Saber
 from relserve.policies.admission.static import LIMITS, StaticLimit
 
-NAMES = ("ours", "saber", *[f"static-{limit}" for limit in LIMITS])
+NAMES = ("in_time", "saber", *[f"static-{limit}" for limit in LIMITS])
+FORMER = {"ours": "in_time"}  # earlier names, which configurations may still have
 
 
 def make(name: str, seed: int = 0) -> AdmissionPolicy:
@@ -19,7 +20,8 @@ def make(name: str, seed: int = 0) -> AdmissionPolicy:
     Raises:
         ValueError: there is none; the message lists them.
     """
-    if name == "ours":
+    name = FORMER.get(name, name)
+    if name == "in_time":
         return InTimeAdmission(name)
     if name == "saber":
         return Saber(name, seed=seed)

@@ -18,18 +18,20 @@ _VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
     "apt-kv": lambda name: AptServe(name, hybrid=False),
     "apt-s": lambda name: AptServeMixed(name),
     "apt-s-kv": lambda name: AptServeMixed(name, hybrid=False),
-    "ours": Steady,
-    "ours-kv": lambda name: Steady(name, hybrid=False),
+    "steady": Steady,
+    "steady-kv": lambda name: Steady(name, hybrid=False),
 }
 NAMES = tuple(_VARIANTS)
+FORMER = {"ours": "steady", "ours-kv": "steady-kv"}  # earlier names, which configurations may still have
 
 
 def make(name: str) -> CachingPolicy:
-    """A policy of that name, for one engine: ours remembers whose turn it is.
+    """A policy of that name, for one engine: a steady one remembers whose turn it is.
 
     Raises:
         ValueError: there is none; the message lists them.
     """
+    name = FORMER.get(name, name)
     if name not in _VARIANTS:
         raise ValueError(f"no caching variant {name!r}; there are: {', '.join(NAMES)}")
     return _VARIANTS[name](name)

@@ -25,7 +25,7 @@ from relserve.policies.cost import CostModel
 from relserve.settings import load
 from tests.waiting import wait_until
 
-ADMISSIONS = ["static-12", "ours", "saber"]
+ADMISSIONS = ["static-12", "in_time", "saber"]
 COST = CostModel(2e-5, 3e-3, 1e-4, 5e-3)
 
 
@@ -118,7 +118,7 @@ def test_who_leaves_gives_its_places_to_the_next() -> None:
 
 
 def test_a_fleet_that_does_not_come_up_says_so_before_the_gate() -> None:
-    fleet = gated("ours", a=Machine(down="no room"))
+    fleet = gated("in_time", a=Machine(down="no room"))
     with pytest.raises(EngineStartError, match="no room"):
         spawn(collect(fleet, submission(5))).result(TIMEOUT_S)
 
@@ -127,7 +127,7 @@ def test_a_fleet_has_the_gate_of_the_setting_and_its_members_have_none(tmp_path:
     path = tmp_path / "fleet.toml"
     path.write_text("model = 'tiny'\n[[members]]\nname = 'm'\n")
     name = f"fleet:{path}"
-    for admission, is_open in (("off", True), ("ours", False)):
+    for admission, is_open in (("off", True), ("in_time", False)):
         settings = replace(load(), admission=admission, cache_dir=tmp_path)
         fleet: Any = own_engine(name, path_of(name), settings, lambda _: None)
         assert fleet.gate.is_open == is_open

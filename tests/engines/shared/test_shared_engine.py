@@ -191,7 +191,7 @@ def test_another_admission_is_refused_but_who_asks_for_none_takes_the_engines(ma
     ask(make(admission="static-8"), PROMPTS)
     assert len(ask(make(), PROMPTS)) == len(PROMPTS)
     with pytest.raises(EngineStartError, match=r"with admission 'static-8', this process has 'ours'; .*stop"):
-        ask(make(admission="ours"), PROMPTS)
+        ask(make(admission="in_time"), PROMPTS)
 
 
 def test_other_engine_arguments_are_refused(make):

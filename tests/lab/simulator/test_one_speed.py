@@ -67,7 +67,7 @@ def test_a_static_limit_is_held() -> None:
     assert [served.started_s for served in outcome.served] == sorted(s.started_s for s in outcome.served)
 
 
-@pytest.mark.parametrize("name", ["ours", "saber", "static-5"])
+@pytest.mark.parametrize("name", ["in_time", "saber", "static-5"])
 def test_everybody_is_served(name: str) -> None:
     known = [m.decoding for m in profile(specs(300, 0.0), EXACT, (1, 10, 40))]
     outcome = simulate(

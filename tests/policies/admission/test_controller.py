@@ -20,7 +20,7 @@ from relserve.policies.admission.variants import make
 from tests.policies.admission.views import CURVE, request
 
 
-def controller(name: str = "ours", **options: object) -> AdmissionController:
+def controller(name: str = "in_time", **options: object) -> AdmissionController:
     """A controller before an engine whose speeds are known."""
     samples = [SpeedSample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100) for _ in range(10)]
     return AdmissionController(make(name), OnlineCurve(samples), **options)  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ def test_progress_teaches_the_speed() -> None:
 
 
 def test_without_progress_whole_requests_teach_it() -> None:
-    its = AdmissionController(make("ours"))
+    its = AdmissionController(make("in_time"))
     for i in range(6):
         assert isinstance(its.offered(request(f"r{i}", 100, inf), 2.0 * i), Admit)
         its.done(f"r{i}", 2.0 * i + 2, 100)
@@ -168,7 +168,7 @@ def test_it_learns_how_much_a_class_takes() -> None:
 
 
 def test_under_a_promise_loads_that_were_never_seen_are_tried_slowly() -> None:
-    its = AdmissionController(make("ours"), promise=Promise())
+    its = AdmissionController(make("in_time"), promise=Promise())
     for i in range(200):
         its.offered(request(f"r{i}", 100, inf), 0.0)
     assert its.load == BLIND
@@ -212,7 +212,7 @@ def test_under_a_promise_nobody_looks_for_a_static_limit_among_all_samples(
 ) -> None:
     looked = list[int]()
     monkeypatch.setattr("relserve.policies.admission.controller.best_limit", lambda *_: looked.append(1) or 1)
-    its = AdmissionController(make("ours"), OnlineCurve(), promise=Promise() if promised else None)
+    its = AdmissionController(make("in_time"), OnlineCurve(), promise=Promise() if promised else None)
     for number in range(40):  # a curve that tells nothing
         its.curve.add(SpeedSample(1 + number % 7, 10.0 if number % 2 else 300.0))
     assert its.curve.is_poor
@@ -229,7 +229,7 @@ def test_shares_decide_between_users() -> None:
     assert [r.request_id for r in its.done("a0", 1.0, 100).started] == ["b0"]
 
 
-@given(st.data(), st.sampled_from(["ours", "saber", "static-3"]), st.sampled_from(["last", "error"]))
+@given(st.data(), st.sampled_from(["in_time", "saber", "static-3"]), st.sampled_from(["last", "error"]))
 def test_everybody_starts_or_is_refused_once(data: st.DataObject, name: str, late: str) -> None:
     has_shares = name != "saber" and data.draw(st.booleans())
     its = controller(name, late=late, shares=Shares() if has_shares else None)

@@ -12,7 +12,7 @@ from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.policy import Learnt
 from tests.policies.admission.views import CURVE, request, running, view
 
-OURS = InTimeAdmission("ours")
+OURS = InTimeAdmission("in_time")
 
 
 def test_the_forecast_is_what_sharing_gives() -> None:

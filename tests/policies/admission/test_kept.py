@@ -10,7 +10,7 @@ from relserve.policies.admission.policy import AdmissionView
 from relserve.policies.admission.promise import Promise
 from tests.policies.admission.views import CURVE, request, running, view
 
-OURS = InTimeAdmission("ours")
+OURS = InTimeAdmission("in_time")
 
 
 def promised(*inside: float, limit_s: float = 3.0, now_s: float = 0.0, tokens: float = 100) -> AdmissionView:

@@ -8,7 +8,7 @@ from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.policy import Learnt
 from tests.policies.admission.views import request, running, view
 
-OURS = InTimeAdmission("ours")
+OURS = InTimeAdmission("in_time")
 FREE = request("free", 100, inf)
 
 

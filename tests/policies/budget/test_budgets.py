@@ -67,7 +67,7 @@ def test_names_are_known() -> None:
     assert make("static-512").choose(view()).tokens == 512
     assert {make(name).name for name in NAMES} == set(NAMES)
     for name in ("best", "static-", "static-x", "lens-5"):
-        with pytest.raises(ValueError, match="there are: static, lens, ours"):
+        with pytest.raises(ValueError, match="there are: static, lens, slack"):
             make(name)
 
 
@@ -84,13 +84,13 @@ def test_lens_comes_near_its_target() -> None:
 
 def test_ours_keeps_the_pace_of_rows_without_slack() -> None:
     seen = view(20, (3000, 3000), tpot_slo_s=0.02, pace_s=0.0199)
-    assert step_s(seen, taught("ours").choose(seen).tokens) == pytest.approx(0.02, rel=0.1)
+    assert step_s(seen, taught("slack").choose(seen).tokens) == pytest.approx(0.02, rel=0.1)
 
 
 @pytest.mark.parametrize("prompts", [(30_000,), (4000, 300, 4000), (64,) * 60])
 def test_ours_takes_as_many_tokens_as_its_target_allows(prompts: tuple[int, ...]) -> None:
     """By what it knows itself, to within 1 %, wherever the engine's steps have an edge."""
-    ours = taught("ours")
+    ours = taught("slack")
     assert isinstance(ours, SlackBudget)
     for tpot_slo_s in (0.0125, 0.013, 0.02, 0.04):
         seen = view(20, prompts, tpot_slo_s=tpot_slo_s, pace_s=tpot_slo_s - 1e-4)
@@ -104,13 +104,13 @@ def test_ours_takes_as_many_tokens_as_its_target_allows(prompts: tuple[int, ...]
 def test_ours_spends_what_rows_have_left() -> None:
     """50 tokens at 15 ms for each of which 20 ms are allowed leave 0.245 s, and the next token's 20 ms."""
     seen = view(20, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
-    budget = taught("ours").choose(seen)
+    budget = taught("slack").choose(seen)
     assert budget.target_s == pytest.approx(0.26, abs=0.01)
     assert step_s(seen, budget.tokens) == pytest.approx(0.26, rel=0.15)
 
 
 def test_the_tightest_row_binds_and_one_that_is_lost_does_not() -> None:
-    ours = taught("ours")
+    ours = taught("slack")
     seen = view(3, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
     tight = seen.decodes.slo_s.copy()
     tight[1] = 0.016
@@ -122,18 +122,18 @@ def test_the_tightest_row_binds_and_one_that_is_lost_does_not() -> None:
 
 @pytest.mark.parametrize("tpot_slo_s", [0.0, 1e-12, 0.001, inf])
 def test_a_limit_that_no_step_can_keep_binds_nobody(tpot_slo_s: float) -> None:
-    budget = taught("ours").choose(view(20, (30_000,), tpot_slo_s=tpot_slo_s))
+    budget = taught("slack").choose(view(20, (30_000,), tpot_slo_s=tpot_slo_s))
     assert budget.tokens == 8192
     assert budget.reason == "nobody's limit binds"
 
 
-@pytest.mark.parametrize("name", ["lens", "ours"])
+@pytest.mark.parametrize("name", ["lens", "slack"])
 def test_an_absurd_limit_is_as_good_as_none(name: str) -> None:
     assert taught(name).choose(view(20, (30_000,), tpot_slo_s=1e9, pace_s=0.01)).tokens >= 8184
 
 
 def test_nobody_is_let_in_where_so_many_decode_that_no_budget_helps() -> None:
-    ours = taught("ours")
+    ours = taught("slack")
     for num_decodes in (20, 200):
         seen = view(num_decodes=num_decodes, tpot_slo_s=0.014, pace_s=0.014, prompts=(64,) * 60)
         most = ours.choose(seen).requests
@@ -144,20 +144,20 @@ def test_nobody_is_let_in_where_so_many_decode_that_no_budget_helps() -> None:
 
 
 def test_one_row_with_a_tight_limit_keeps_nobody_out() -> None:
-    ours, seen = taught("ours"), view(num_decodes=100, tpot_slo_s=1.0)
+    ours, seen = taught("slack"), view(num_decodes=100, tpot_slo_s=1.0)
     seen.decodes.slo_s[0] = 0.0105
     assert ours.choose(seen).requests == 256
 
 
 def test_prompts_are_never_starved_by_ours() -> None:
-    ours = taught("ours")
+    ours = taught("slack")
     assert isinstance(ours, SlackBudget)
     seen = view(200, (3000,), tpot_slo_s=0.0175, pace_s=0.01749)
     assert ours.choose(seen).tokens >= 200 + ours.floor
 
 
 def test_steps_differ_before_anything_is_learnt_and_grow_only_as_far_as_is_known() -> None:
-    ours, rng = SlackBudget("ours"), random.Random(1)
+    ours, rng = SlackBudget("slack"), random.Random(1)
     seen = view(20, (30_000,), tpot_slo_s=1.0)
     sizes = []
     while not ours.model.is_ready:
@@ -169,7 +169,7 @@ def test_steps_differ_before_anything_is_learnt_and_grow_only_as_far_as_is_known
 
 
 @pytest.mark.performance
-@pytest.mark.parametrize("name", ["lens", "ours"])
+@pytest.mark.parametrize("name", ["lens", "slack"])
 def test_a_decision_takes_less_than_a_millisecond(name: str) -> None:
     policy, seen = taught(name), view(256, (2000,) * 64, most_tokens=8192)
     seen = seen._replace(most_requests=512)

@@ -104,8 +104,8 @@ def test_nobody_is_dropped_for_a_newcomer(shapes: list[tuple[int, bool]], spare:
     at_work = [decoding(f"d{i}", n, "hidden" if h else "kv") for i, (n, h) in enumerate(shapes)]
     held = sum(-(-(n - 1) // (32 if h else 16)) for n, h in shapes)
     crowd = [waiting(f"w{i}", 10 + i, 0.9, slo_s=0.5, rank=-5.0) for i in range(8)]
-    alone = Steady("ours").plan(view(at_work, held + spare))
-    crowded = Steady("ours").plan(view([*at_work, *crowd], held + spare))
+    alone = Steady("steady").plan(view(at_work, held + spare))
+    crowded = Steady("steady").plan(view([*at_work, *crowd], held + spare))
     assert crowded.drop == alone.drop
     assert set(alone.types) <= set(crowded.types)
 
@@ -133,7 +133,7 @@ def test_without_an_slo_the_turn_comes_by_seconds():
 
 def test_nothing_starves():
     """A large late request ends, though small ones in time come for ever, more than can be served."""
-    policy, requests, ended = Steady("ours", patience=3.0), RequestColumns(), set[str]()
+    policy, requests, ended = Steady("steady", patience=3.0), RequestColumns(), set[str]()
     requests.put(waiting("large", 300, 0.0, slo_s=0.2, rank=1.0))
     for step in range(200):
         now_s = 0.1 * step
@@ -157,13 +157,13 @@ def test_all_are_hidden_where_that_costs_nothing_and_none_where_it_costs_much():
     requests: list[RequestState] = [waiting(f"w{i}", 160, 0.0) for i in range(10)]
     for hidden_token_s, types in ((1e-6, {"hidden"}), (1e-3, {"kv"})):
         shown = view(requests, 30)._replace(costs=CacheCosts(STEPS, 1e-6, hidden_token_s))
-        assert set(Steady("ours").plan(shown).types.values()) == types
+        assert set(Steady("steady").plan(shown).types.values()) == types
 
 
 def test_who_cannot_come_in_otherwise_is_hidden():
     """Larger than the pool as keys and values, however slow hidden is."""
     shown = view([waiting("w", 320)], 10)._replace(costs=CacheCosts(STEPS, 0.0, 1.0))
-    assert Steady("ours").plan(shown).run == (("w", "hidden"),)
+    assert Steady("steady").plan(shown).run == (("w", "hidden"),)
 
 
 def test_a_step_ends_within_the_slo_between_tokens():

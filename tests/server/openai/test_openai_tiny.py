@@ -137,7 +137,7 @@ def test_a_deadline_ends_the_work_in_the_engine(ask, local_engine):
 
 
 def test_a_deadline_that_is_over_before_the_gate_is_no_matter_of_load(ask, local_engine, monkeypatch):
-    monkeypatch.setattr(local_engine, "gate", make_gate("ours", {}))
+    monkeypatch.setattr(local_engine, "gate", make_gate("in_time", {}))
     for _ in range(3):
         with pytest.raises(openai.InternalServerError, match=r"deadline of 0\.001 s has passed") as caught:
             ask(extra_body={"deadline": 0.001})

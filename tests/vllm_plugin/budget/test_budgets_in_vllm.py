@@ -64,7 +64,7 @@ def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int,
 @pytest.mark.cells(4)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
-@pytest.mark.parametrize("name", ["ours", "lens", "static-40"])
+@pytest.mark.parametrize("name", ["slack", "lens", "static-40"])
 def test_every_policy_gives_every_row_its_tokens(name: str, variant: str, is_async: bool) -> None:
     arrivals = with_limits(5)
     scheduler = testing.scheduler_of(MODEL, variant, is_async, 100, step_budget=name)
@@ -118,7 +118,7 @@ def test_without_limits_steps_are_what_they_are_without_a_policy(
         testing.scheduler_of(MODEL, variant, False, 200, step_budget="off", patience=0.0), arrivals
     )
     scheduler = testing.scheduler_of(MODEL, variant, False, 200, patience=0.0)
-    assert scheduler.budgets.policy.name == "ours"
+    assert scheduler.budgets.policy.name == "slack"
     assert scheduled(scheduler, arrivals) == without
     assert not scheduler.budgets.num_decisions
 
@@ -268,7 +268,7 @@ def test_an_engine_that_turns_ten_times_slower_is_followed(limit_s: Limit) -> No
 
 
 def test_the_status_tells_of_budgets() -> None:
-    scheduler = testing.scheduler_of(MODEL, "stock", False, 200, step_budget="ours")
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200, step_budget="slack")
     for arrival in plain(2, 200, 60, "a", **LIMITS):
         scheduler.add_request(arrival.request())
     worker = testing.MadeUpWorker()
@@ -284,14 +284,14 @@ def test_the_status_tells_of_budgets() -> None:
     assert told == status.budget
     assert told.decision_ms is not None
     assert told.least_step_s is not None
-    assert (told.policy, told.limited) == ("ours", 2)
+    assert (told.policy, told.limited) == ("slack", 2)
     assert told.tokens == output.total_num_scheduled_tokens or told.reason == "nobody's limit binds"
     assert told.decision_ms > 0
     assert told.least_step_s > 0
     assert told.r2 is None or told.r2 <= 1
 
 
-@pytest.mark.parametrize(("name", "is_said"), [("ours", False), ("lens", True)])
+@pytest.mark.parametrize(("name", "is_said"), [("slack", False), ("lens", True)])
 def test_engines_whose_prompts_are_computed_whole_have_their_own_budget(
     name: str, is_said: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

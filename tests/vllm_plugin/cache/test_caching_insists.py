@@ -14,7 +14,7 @@ from tests.modules import later
 testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
-CHOOSING = ("apt", "apt-decay", "apt-s", "ours")
+CHOOSING = ("apt", "apt-decay", "apt-s", "steady")
 
 
 @pytest.fixture(autouse=True)

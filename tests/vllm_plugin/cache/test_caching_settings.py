@@ -26,6 +26,19 @@ def test_the_earlier_name_of_the_limit_on_tokens_is_read() -> None:
     assert read({"relserve": {"tbt_slo_s": 0.2}}).tpot_slo_s == 0.2
 
 
+@pytest.mark.parametrize(
+    ("said", "name", "now"),
+    [
+        ({"caching": "ours"}, "caching", "steady"),
+        ({"caching": "ours-kv"}, "caching", "steady-kv"),
+        ({"step_budget": "ours"}, "step_budget", "slack"),
+        ({"step_budget": "ours-in-order"}, "step_budget", "slack-in-order"),
+    ],
+)
+def test_earlier_names_of_policies_are_read(said: Any, name: str, now: str) -> None:
+    assert getattr(read({"relserve": said}), name) == now
+
+
 @pytest.mark.cells(10)
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("caching", ["", *NAMES])
