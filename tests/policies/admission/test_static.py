@@ -36,5 +36,5 @@ def test_variants_have_names() -> None:
     assert [make(name).name for name in NAMES] == list(NAMES)
     assert make("static-33").name == "static-33"
     for name in ("static-0", "static-x", "fifo"):
-        with pytest.raises(ValueError, match=r"no admission policy .*; there are: ours, saber, static-10"):
+        with pytest.raises(ValueError, match=r"no admission policy .*; there are: in_time, saber, static-10"):
             make(name)
