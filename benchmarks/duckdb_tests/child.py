@@ -41,10 +41,10 @@ class FilesChild:
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, its = context.Pipe()
-        self._process = context.Process(target=_serve, args=(its,), daemon=True)
+        self._pipe, child_end = context.Pipe()
+        self._process = context.Process(target=_serve, args=(child_end,), daemon=True)
         self._process.start()
-        its.close()
+        child_end.close()
 
 
 def failed(name: str, said: str) -> FileComparison:

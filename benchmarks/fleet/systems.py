@@ -114,15 +114,15 @@ def run_one(cell: FleetCell) -> FleetResult:
         RuntimeError: a request was not answered, or twice.
     """
     kinds = FLEETS[cell.fleet]
-    its = members(kinds, cell.budget, cell.scenario, slower_of(cell.fleet))
+    fleet = members(kinds, cell.budget, cell.scenario, slower_of(cell.fleet))
     deaths = []
     if cell.fault == "dies":
-        deaths = [Death(1.0, its[0].name, 3.0)]
+        deaths = [Death(1.0, fleet[0].name, 3.0)]
     elif cell.fault == "slows":
-        slowed = replace(its[0].engine.times, changes=(StepTimeChange(1.0, 3.0),))
-        its[0] = its[0]._replace(engine=its[0].engine._replace(times=slowed))
+        slowed = replace(fleet[0].engine.times, changes=(StepTimeChange(1.0, 3.0),))
+        fleet[0] = fleet[0]._replace(engine=fleet[0].engine._replace(times=slowed))
     outcome = simulate(
-        asked(cell), its, make(cell.router), cell.link, cell.seed, deaths, cell.owners, cell.may_jump
+        asked(cell), fleet, make(cell.router), cell.link, cell.seed, deaths, cell.owners, cell.may_jump
     )
     if any(served.answers != 1 for served in outcome.served):
         raise RuntimeError(f"{cell}: requests without an answer, or with two")

@@ -78,17 +78,17 @@ def drawn(lengths: TableLengths, count: int, random: np.random.Generator) -> np.
 
 def requests(name: str, rate: float, seed: int, seconds: float = SECONDS) -> list[RequestSpec]:
     """The requests of a run; a seed draws the same ones at every rate, but for how many there are."""
-    its = SCENARIOS[name]
+    scenario = SCENARIOS[name]
     count = max(LEAST, round(rate * seconds))
     streams = [np.random.default_rng([zlib.crc32(f"{name} {what}".encode()), seed]) for what in "pog"]
-    prompts, outputs = drawn(its.prompts, count, streams[0]), drawn(its.outputs, count, streams[1])
-    if its.variation:
-        shape = 1.0 / its.variation**2
+    prompts, outputs = drawn(scenario.prompts, count, streams[0]), drawn(scenario.outputs, count, streams[1])
+    if scenario.variation:
+        shape = 1.0 / scenario.variation**2
         gaps = streams[2].gamma(shape, 1.0 / shape, count)
     else:
         gaps = np.ones(count)
     arrivals = np.cumsum(gaps) / rate
     return [
-        RequestSpec(float(at_s), int(prompt), int(output), its.ttft_slo_s, its.tpot_slo_s)
+        RequestSpec(float(at_s), int(prompt), int(output), scenario.ttft_slo_s, scenario.tpot_slo_s)
         for at_s, prompt, output in zip(arrivals, prompts, outputs, strict=True)
     ]

@@ -143,7 +143,7 @@ class SimRel:
         state.longest_output = lengths.longest_left(0, state.num_rows)
         state.max_decode_left = state.sum_decode_left = 0.0
         if starts:
-            left, last = lengths.left, len(lengths.left) - 1
+            left, last = lengths.expected_left, len(lengths.expected_left) - 1
             state.max_decode_left = lengths.longest_left(clock - max(starts), state.num_decoding)
             state.sum_decode_left = sum([n * left[min(clock - start, last)] for start, n in starts.items()])
 

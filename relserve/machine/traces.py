@@ -150,16 +150,16 @@ def _made(
     from opentelemetry import trace
 
     made = provider.get_tracer(SERVICE, VERSION).start_span(name, attributes=dict(attributes))
-    its = Span(made)
+    span = Span(made)
     try:
         with trace.use_span(made, record_exception=False, set_status_on_exception=False):
-            yield its
+            yield span
     except Exception as error:
         if not interrupted(error):
-            its.fail(type(error))
+            span.fail(type(error))
         raise
     finally:
-        if not its.is_dropped:
+        if not span.is_dropped:
             made.end()
 
 

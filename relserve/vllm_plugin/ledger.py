@@ -85,7 +85,7 @@ class RelRecord(RelState):
 
     def count_running(self) -> None:
         """Bring up to date what the running rows have still to compute and to give."""
-        left, last = self.lengths.left, len(self.lengths.left) - 1
+        left, last = self.lengths.expected_left, len(self.lengths.expected_left) - 1
         num_decoding = prefill_left = 0
         most, least, total = -1, last, 0.0
         for request in self.running.values():

@@ -211,7 +211,7 @@ class Telemetry:
         rel_of, looked = self._scheduler.ledger.rel_of, running[:: -(-len(running) // LOOKS)]
         output = 0.0
         for row in looked:
-            left = rel_of(row).lengths.left
+            left = rel_of(row).lengths.expected_left
             output += left[min(row.num_output_tokens, len(left) - 1)]
         of_step = float(self._clock.latest.prefill_tokens)
         return _Work(prompt + of_step, output * len(running) / len(looked), len(running))

@@ -53,7 +53,7 @@ def timed(work: Callable[[], object]) -> float:
 def test_each_costs_little_and_a_decision_among_them_too(limit_s: Limit) -> None:
     engine = Engine()
     came_s = timed(lambda: [engine.come(number, number * 1e-6) for number in range(COUNT)])
-    tables = {id(rel.lengths.left) for rel in engine.ledger.active.values()}
+    tables = {id(rel.lengths.expected_left) for rel in engine.ledger.active.values()}
     assert len(tables) == 1  # one each would be 13 GB
     assert engine.decide(1.0) > 0
     engine.ledger.run(map(str, range(200)), 1.0)

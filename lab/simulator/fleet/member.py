@@ -151,7 +151,7 @@ class SimMember:
 
     def start(self) -> None:
         """A new process begins, with nothing in it."""
-        its = self.spec.engine
+        engine = self.spec.engine
         self.incarnation += 1
         self.turn += 1
         self.step, self._ends_s = None, None
@@ -161,14 +161,14 @@ class SimMember:
         self._done.clear()
         self._held.clear()
         self.learning = Learning(
-            self.spec.policy(), LocalCost(self.spec.member.cost), its.max_num_batched_tokens
+            self.spec.policy(), LocalCost(self.spec.member.cost), engine.max_num_batched_tokens
         )
-        self.budgeted = Budgeted(self.learning, its.times, self.seed + 1000 * self.incarnation)
-        blocks = its.num_blocks - self.spec.cache_tokens // 16
-        limits = BatchLimits(its.max_num_seqs, its.max_num_batched_tokens)
-        spec = RequestsEngineSpec(self.budgeted, BlockMemory(blocks, 16, 32), limits, its.exclusive)
+        self.budgeted = Budgeted(self.learning, engine.times, self.seed + 1000 * self.incarnation)
+        blocks = engine.num_blocks - self.spec.cache_tokens // 16
+        limits = BatchLimits(engine.max_num_seqs, engine.max_num_batched_tokens)
+        spec = RequestsEngineSpec(self.budgeted, BlockMemory(blocks, 16, 32), limits, engine.exclusive)
         self.engine = SimulatedRequestsEngine(spec, self._ended)
-        self._budget = float(its.max_num_batched_tokens)
+        self._budget = float(engine.max_num_batched_tokens)
         self._mean_output = 128.0
 
     def receive(
@@ -279,7 +279,7 @@ class SimMember:
         return [report._replace(seen=self.seen.get(owner, -1), yours=self.yours[owner]) for owner in owners]
 
     def _report(self) -> Report:
-        table, its = self.engine.table, self.spec.engine
+        table, engine = self.engine.table, self.spec.engine
         need = table.num_tokens - table.num_computed
         waits = table.holds == NOTHING
         num_waiting = int(np.count_nonzero(waits))
@@ -296,6 +296,6 @@ class SimMember:
             free_tokens=16.0 * blocks - promised,
             peak_tokens_per_s=self.learning.peak_tokens_per_s, waiting_tokens=waiting,
             output_tokens=max(outputs - output_tokens, 0.25 * outputs),
-            budget_tokens=self._budget if len(table) else float(its.max_num_batched_tokens),
+            budget_tokens=self._budget if len(table) else float(engine.max_num_batched_tokens),
             incarnation=self.incarnation, sequence=self._sequence, cost=self.learning.cost.model,
         )  # fmt: skip

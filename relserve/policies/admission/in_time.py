@@ -110,8 +110,8 @@ class _State:
     def __init__(self, view: AdmissionView, speeds: Array) -> None:
         self._view, self._speeds = view, speeds
         rows = np.array([
-            (view.work(its), view.attained(r), its.deadline_s - view.now_s, view.spread(its))
-            for r in view.running for its in [r.request]
+            (view.work(request), view.attained(r), request.deadline_s - view.now_s, view.spread(request))
+            for r in view.running for request in [r.request]
         ]).reshape(-1, 4)  # fmt: skip
         left = np.maximum(rows[:, 0] - rows[:, 1], LEAST_LEFT * rows[:, 0])
         order = np.argsort(left, kind="stable")

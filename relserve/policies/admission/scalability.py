@@ -189,10 +189,10 @@ def _least_squares(
             square + damping * np.diag(np.maximum(np.diag(square), 1e-30)), toward, rcond=1e-14
         )[0]
         moved = np.maximum(moved, low)
-        its = missed(moved)
-        if np.isfinite(its).all() and (found := float(its @ its)) < cost:
+        misses = missed(moved)
+        if np.isfinite(misses).all() and (found := float(misses @ misses)) < cost:
             gained = cost - found
-            best, error, cost, damping = moved, its, found, max(damping / 5, 1e-12)
+            best, error, cost, damping = moved, misses, found, max(damping / 5, 1e-12)
             if gained <= 1e-12 * max(cost, 1e-30):
                 break
         elif damping > 1e10:

@@ -23,8 +23,8 @@ def nobody_has_a_limit(view: AdmissionView) -> bool:
     """Whether there is nothing to keep."""
     if any(k.per_s > RARE_PER_S and 0 < k.limit_s < inf for k in view.learnt.values()):
         return False
-    its = [*view.waiting, *(running.request for running in view.running)]
-    return all(request.deadline_s == inf for request in its)
+    requests = [*view.waiting, *(running.request for running in view.running)]
+    return all(request.deadline_s == inf for request in requests)
 
 
 def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> bool:
@@ -41,8 +41,8 @@ def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> 
         return True
     alone = [_left(view, r.request, view.attained(r)) for r in limited]
     rows = np.array([
-        (view.work(its), view.attained(r), its.deadline_s - view.now_s, view.spread(its))
-        for r in limited for its in [r.request]
+        (view.work(other), view.attained(r), other.deadline_s - view.now_s, view.spread(other))
+        for r in limited for other in [r.request]
     ])  # fmt: skip
     middle, attained, slack_s, spread = rows.T
     before = below(attained, middle, spread)

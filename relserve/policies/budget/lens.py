@@ -66,7 +66,7 @@ class Lens:
         batch = batch[batch > 0]
         tokens = self._budgets(batch, target, float(view.most_tokens))
         # AllocateTokens: what runs first, then what waits, until the requests or the tokens are used up
-        ends = np.concatenate([[0.0], np.cumsum(view.prompts.left)])
+        ends = np.concatenate([[0.0], np.cumsum(view.prompts.uncomputed)])
         places = np.clip(batch - view.num_decodes, 0, len(ends) - 1).astype(int)
         allocated = np.minimum(tokens, view.num_decodes + ends[places])
         spare = np.maximum(allocated - view.num_decodes, 0.0)

@@ -97,7 +97,7 @@ class SlackBudget:
             return inf
         limit_s = self.margin * decodes.slo_s
         gone_s, gaps = view.now_s - decodes.first_s, decodes.num_output_tokens - 1.0
-        total, rest_s = gaps + decodes.left, decodes.left * alone_s[view.num_decodes - 1]
+        total, rest_s = gaps + decodes.expected_left, decodes.expected_left * alone_s[view.num_decodes - 1]
         is_bound = (gone_s + rest_s <= decodes.slo_s * total) & (limit_s < inf)
         spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s
         return float(spare_s.min())
@@ -117,7 +117,7 @@ class SlackBudget:
 
     def _steps(self, view: BudgetView) -> _Steps:
         """Steps from no prompt token to as many as there are, or as the model can tell something of."""
-        low, left = float(view.num_decodes), float(view.prompts.left.sum())
+        low, left = float(view.num_decodes), float(view.prompts.uncomputed.sum())
         known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
         tokens = low + PLACES * (min(float(view.most_tokens), low + min(left, known)) - low)
         return _Steps(tokens, self.model.predict(works_at(view, tokens)))

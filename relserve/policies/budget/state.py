@@ -33,14 +33,14 @@ class Decodes(NamedTuple):
     Attributes:
         first_s: when each gave its first token.
         num_output_tokens: tokens that each has given.
-        left: that each is expected to give yet, one at least.
+        expected_left: tokens that each is expected to give yet, one at least.
         slo_s: its limit on the mean time between its tokens (TPOT); infinite for none.
         context_tokens: in memory, of all of them together.
     """
 
     first_s: Column
     num_output_tokens: Column
-    left: Column
+    expected_left: Column
     slo_s: Column
     context_tokens: float
 
@@ -50,14 +50,14 @@ class Prompts(NamedTuple):
 
     Attributes:
         arrival_s: when each came.
-        left, done: tokens of it that are to be computed, and that are in memory.
+        uncomputed, done: tokens of it that are to be computed, and that are in memory.
         slo_s: its limit on the time until its first token (TTFT); infinite for none.
         tpot_slo_s: its limit on the mean time between the tokens after that.
         num_begun: how many of the first are at work already; the others wait.
     """
 
     arrival_s: Column
-    left: Column
+    uncomputed: Column
     done: Column
     slo_s: Column
     tpot_slo_s: Column
@@ -90,12 +90,12 @@ class BudgetView(NamedTuple):
     @property
     def num_waiting(self) -> int:
         """Requests that wait."""
-        return len(self.prompts.left) - self.prompts.num_begun
+        return len(self.prompts.uncomputed) - self.prompts.num_begun
 
     @property
     def only_decodes(self) -> bool:
         """Whether the step's tokens are no question."""
-        return not len(self.prompts.left)
+        return not len(self.prompts.uncomputed)
 
 
 class Budget(NamedTuple):
@@ -126,9 +126,9 @@ def works_at(view: BudgetView, tokens: Column) -> Table:
     prompts = view.prompts
     rows = np.zeros((len(tokens), len(Work._fields)))
     rows[:, 2], rows[:, 3] = view.num_decodes, view.decodes.context_tokens
-    if not len(prompts.left):
+    if not len(prompts.uncomputed):
         return rows
-    left, done = prompts.left, prompts.done
+    left, done = prompts.uncomputed, prompts.done
     ends = left.cumsum()
     got = np.minimum(np.maximum(tokens - view.num_decodes, 0.0), ends[-1])
     starts = ends - left

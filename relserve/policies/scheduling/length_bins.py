@@ -99,12 +99,12 @@ class LengthTable(NamedTuple):
 
     Attributes:
         ends: share of the rows that have ended by each edge of the bins.
-        row, left, seen: see `RelLengths`.
+        row, expected_left, seen: see `RelLengths`.
     """
 
     ends: Sequence[float]
     row: float
-    left: Sequence[float]
+    expected_left: Sequence[float]
     seen: float
 
     @classmethod

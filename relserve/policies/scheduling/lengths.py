@@ -38,7 +38,7 @@ class RelLengths(Protocol):
         """Of a row that has not begun, on average."""
 
     @property
-    def left(self) -> Sequence[float]:
+    def expected_left(self) -> Sequence[float]:
         """By tokens given so far, what a row has still to give on average; the last element goes on."""
 
     @property
@@ -67,13 +67,13 @@ class CapLengths:
 
     def __init__(self, cap: int) -> None:
         self.row: float = 0.0
-        self.left: Sequence[float] = range(0)
+        self.expected_left: Sequence[float] = range(0)
         self.allow(cap)
 
     @property
     def seen(self) -> float:
         """See `RelLengths.seen`; the cap is believed."""
-        return float(len(self.left))
+        return float(len(self.expected_left))
 
     @property
     def is_outdated(self) -> bool:
@@ -82,20 +82,20 @@ class CapLengths:
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""
-        return float(max(len(self.left) - tokens, 1))
+        return float(max(len(self.expected_left) - tokens, 1))
 
     def ended(self, tokens: int, is_whole: bool) -> None:
         """See `RelLengths.ended`."""
 
     def renew(self, most: int, given: Given) -> None:
         """See `RelLengths.renew`; a cap that a row exceeds is believed no more."""
-        if most >= len(self.left):
+        if most >= len(self.expected_left):
             self.allow(DISBELIEF * (most + 1))
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""
-        if cap > len(self.left):
-            self.row, self.left = float(cap), range(cap, 0, -1)
+        if cap > len(self.expected_left):
+            self.row, self.expected_left = float(cap), range(cap, 0, -1)
 
 
 class _Shared:
@@ -202,9 +202,9 @@ class LearntLengths:
         return self._table.row
 
     @property
-    def left(self) -> Sequence[float]:
-        """See `RelLengths.left`."""
-        return self._table.left
+    def expected_left(self) -> Sequence[float]:
+        """See `RelLengths.expected_left`."""
+        return self._table.expected_left
 
     @property
     def seen(self) -> float:

@@ -37,7 +37,7 @@ LOOKS = 4  # requests of a step that are looked up in the prefix cache; each tak
 SURE = 32  # measured steps after which their least duration tells something
 _NOTHING = np.zeros(0)
 NO_LIMITS: Any = SimpleNamespace(
-    first_s=None, tpot_slo_s=math.inf, rel=SimpleNamespace(lengths=SimpleNamespace(left=(1.0,)))
+    first_s=None, tpot_slo_s=math.inf, rel=SimpleNamespace(lengths=SimpleNamespace(expected_left=(1.0,)))
 )
 NO_DECODES = Decodes(_NOTHING, _NOTHING, _NOTHING, _NOTHING, 0.0)
 NO_PROMPTS = Prompts(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
@@ -251,7 +251,7 @@ class StepBudgets:
         now_s = max(time.monotonic(), self._ends_s) if self._in_flight else time.monotonic()
         begun = [request for request in running if request.is_prefill_chunk]
         prompts = self._prompts(begun, waiting, most_tokens, most_requests - len(running))
-        if not len(prompts.left):  # then a step has nothing to be cut
+        if not len(prompts.uncomputed):  # then a step has nothing to be cut
             return BudgetView(now_s, NO_DECODES, NO_PROMPTS, most_tokens, most_requests)
         decodes = [request for request in running if not request.is_prefill_chunk]
         return BudgetView(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
@@ -265,7 +265,7 @@ class StepBudgets:
         rows = [row_of(request.request_id, NO_LIMITS) for request in decodes]
         given = [request.num_output_tokens for request in decodes]
         ahead = [request.num_output_placeholders for request in decodes]
-        lefts = [row.rel.lengths.left for row in rows]
+        lefts = [row.rel.lengths.expected_left for row in rows]
         expected = [left[num if num < len(left) else -1] for left, num in zip(lefts, given, strict=True)]
         return Decodes(
             np.array([now_s if row.first_s is None else row.first_s for row in rows]),

@@ -126,7 +126,7 @@ class RequestTable:
     def _state(self, request: HostRequest, cache: CacheType | None, begun: Begun) -> RequestState:
         ledger, args = self._ledger, _extra_args(request)
         arrival_s, last_token_s = ledger.times_of(request)
-        left = ledger.rel_of(request).lengths.left
+        left = ledger.rel_of(request).lengths.expected_left
         (ttft, tpot), asked = self._slos_s, asked_slos(args)
         return RequestState(
             request.request_id, arrival_s, request.num_prompt_tokens,

@@ -37,7 +37,7 @@ def test_what_a_kind_said_is_what_its_next_relquery_is_taken_to_say() -> None:
     later = learner.of("a", 1024)
     assert later.row == pytest.approx(62.5, rel=0.1)
     assert later.longest_left(0, 100) == pytest.approx(100, rel=0.15)
-    assert later.left[50] == pytest.approx(25, rel=0.25)
+    assert later.expected_left[50] == pytest.approx(25, rel=0.25)
 
 
 def test_an_unknown_kind_is_taken_to_be_like_the_others_and_no_other_drowns_them() -> None:
@@ -96,11 +96,16 @@ def test_nothing_is_longer_than_cap_and_type_allow_unless_rows_are() -> None:
 
 def test_the_published_policies_take_the_cap_until_a_row_exceeds_it() -> None:
     lengths = CapLengths(5)
-    assert (lengths.row, lengths.left[0], lengths.left[4], lengths.longest_left(2, 9)) == (5.0, 5, 1, 3.0)
+    assert (lengths.row, lengths.expected_left[0], lengths.expected_left[4], lengths.longest_left(2, 9)) == (
+        5.0,
+        5,
+        1,
+        3.0,
+    )
     lengths.renew(4, nobody)
     assert lengths.row == 5.0
     lengths.renew(5, nobody)
-    assert (lengths.row, lengths.left[5]) == (12.0, 7)
+    assert (lengths.row, lengths.expected_left[5]) == (12.0, 7)
 
 
 def test_what_is_left_is_never_below_a_token_nor_above_the_cap() -> None:
@@ -114,7 +119,7 @@ def test_what_is_left_is_never_below_a_token_nor_above_the_cap() -> None:
         tokens = rng.randrange(cap)
         lengths.renew(tokens, lambda tokens=tokens: [(tokens, 2)])  # type: ignore[misc]
         assert 1 <= lengths.row <= cap
-        assert all(1 <= left <= cap for left in lengths.left)
+        assert all(1 <= left <= cap for left in lengths.expected_left)
         assert 1 <= lengths.longest_left(tokens, rng.randint(1, 10**6)) <= cap
 
 
@@ -151,7 +156,7 @@ def test_relqueries_that_come_at_once_begin_with_one_table(kind: str | None) -> 
     learner = LengthLearner()
     saw(learner.of(kind, 4096), between(25, 100, 200))
     many = [learner.of(kind, 4096) for _ in range(SHARED)]
-    assert {id(each.left) for each in many} == {id(many[0].left)}
+    assert {id(each.expected_left) for each in many} == {id(many[0].expected_left)}
     before = many[0].row
     saw(many[1], [900] * 50)
     assert many[1].row > 2 * before  # its own rows tell it, and whoever comes after it

@@ -175,10 +175,14 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
     scheduler.budgets.use(Watching(0))
     scheduled(scheduler, plain(2, 40, 9, "a", **LIMITS) + plain(1, 100, 2, "b", rel_ttft_slo_s=3.0))
     first, second, third = seen[:3]
-    assert (first.num_decodes, first.prompts.num_begun, first.prompts.left.tolist()) == (0, 0, [40, 40, 100])
+    assert (first.num_decodes, first.prompts.num_begun, first.prompts.uncomputed.tolist()) == (
+        0,
+        0,
+        [40, 40, 100],
+    )
     assert first.prompts.slo_s.tolist() == [0.5, 0.5, 3.0]
     assert first.prompts.tpot_slo_s.tolist() == [0.01, 0.01, math.inf]
-    assert (second.num_decodes, second.prompts.left.tolist()) == (1, [20, 100])
+    assert (second.num_decodes, second.prompts.uncomputed.tolist()) == (1, [20, 100])
     assert second.prompts.done.tolist() == [20, 0]
     assert second.decodes.slo_s.tolist() == [0.01]
     assert second.decodes.num_output_tokens.tolist() == [1]
