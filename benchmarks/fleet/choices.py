@@ -14,7 +14,7 @@ import numpy as np
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.machine.state_message import encode
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.state import Member, Report, Request
 from relserve.policies.dispatch.variants import NAMES, make
@@ -29,8 +29,8 @@ def choices_us(sizes: Sequence[int], number: int) -> list[list[Any]]:
     return [*found, *[[size, REPORT, *_reports(size, number)] for size in sizes]]
 
 
-def _board(size: int) -> Board:
-    board, draw = Board(), random.Random(size)
+def _board(size: int) -> MemberTable:
+    board, draw = MemberTable(), random.Random(size)
     for i in range(size):
         board.join(Member(f"m{i}", COST, 8192, 4e5, draw.random()))
         board.report(f"m{i}", _report(draw, 0), 0.0)

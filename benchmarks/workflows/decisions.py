@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.common import table
 from benchmarks.workflows.hardware import CARDS, cost
 from lab.simulator.workflows.queue import StepQueue
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import EngineLoad, Member, Request
 from relserve.policies.dispatch.variants import make
@@ -25,9 +25,9 @@ DISPATCHERS = {
 ORDERS: dict[str, StepOrder] = {"first come": first_come, "urgency": most_urgent, "due": DueOrder()}
 
 
-def busy_board(rng: random.Random) -> Board:
+def busy_board(rng: random.Random) -> MemberTable:
     """Engines in the middle of their work."""
-    cards, board = sorted(CARDS), Board()
+    cards, board = sorted(CARDS), MemberTable()
     for number in range(NUM_ENGINES):
         its, name = cost(cards[number % len(cards)]), f"I{number}"
         board.join(Member(name, its, 512, 1e6, 1.0 / its.prefill_per_token_s))

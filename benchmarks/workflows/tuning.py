@@ -9,10 +9,10 @@ from typing import NamedTuple
 from benchmarks.workflows.hardware import BUDGET, RATIO, engines
 from benchmarks.workflows.runs import ONE, WorkflowCell, typical_s
 from benchmarks.workflows.traces import workload
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
 from relserve.policies.dispatch.hexgen.tuning import WINDOW_S, best_alpha
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
 
 
@@ -35,7 +35,7 @@ def tune(cell: WorkflowCell, seed: int) -> Tuned:
         )
         for flow in flows if flow.arrival_s <= WINDOW_S
     ]  # fmt: skip
-    board = Board()
+    board = MemberTable()
     for engine in engines(cell.setup, RATIO, BUDGET, False):
         board.join(engine.member)
     tried: list[float] = []

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 from lab.simulator.engine import StepWork
 from lab.simulator.replica import Replica
 from lab.simulator.workload import RelSpec
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import Request
 
@@ -53,7 +53,7 @@ class SimulatedEngines:
     """
 
     def __init__(self, replicas: Sequence[Replica], policy: DispatchPolicy, trace: Sequence[RelSpec]) -> None:
-        self.replicas, self._policy, self._board = replicas, policy, Board()
+        self.replicas, self._policy, self._board = replicas, policy, MemberTable()
         for number, replica in enumerate(replicas):
             self._board.join(replica.member(str(number)))
         self._upcoming = sorted(trace, key=lambda rel: rel.arrival_s)

@@ -10,7 +10,7 @@ from lab.simulator.outcome import EngineOutcome, RelLatency
 from lab.simulator.sim_relquery import SimRel
 from lab.simulator.workload import RelSpec
 from relserve.policies.cost import FixedCost, OnlineCost, StepSample
-from relserve.policies.dispatch.board import MIN_TOKEN_S
+from relserve.policies.dispatch.member_table import MIN_TOKEN_S
 from relserve.policies.dispatch.state import Member, Report
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.lengths import LengthLearner

@@ -15,7 +15,7 @@ import pytest
 from relserve.engines.fleet.watch import SILENT_S
 from relserve.errors import UsageError
 from relserve.machine.state_message import VARIABLE, Target, decode
-from relserve.policies.dispatch.board import TRUST_S
+from relserve.policies.dispatch.member_table import TRUST_S
 from relserve.policies.dispatch.state import Report
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.state_sender import ALIVE_S, EVERY_S, STUCK_S, StateSender

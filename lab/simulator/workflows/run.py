@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 from lab.simulator.events import Event, EventHeap
 from lab.simulator.workflows.engine import EngineTotals, SimStep, StepEngine, StepStretch, WorkflowEngineSpec
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.hexgen.balanced import TYPICAL_DECODES
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy, TunedPolicy
 from relserve.policies.dispatch.state import Request
 from relserve.policies.workflows.order import StepOrder
@@ -75,7 +75,7 @@ class Coordinator:
         learner: StageLearner, looks_up: bool,
     ) -> None:  # fmt: skip
         self.engines = [StepEngine(spec, order()) for spec in engines]
-        self.board = Board()
+        self.board = MemberTable()
         for spec in engines:
             self.board.join(spec.member)
         self._dispatch, self._learner, self._looks_up = dispatch, learner, looks_up

@@ -158,7 +158,7 @@ class FleetEngine:
         self._watch.look()
 
     def report(self, name: str, report: Report) -> bool:
-        """A member tells of itself, on the engine loop; whether it counted: see `Board.report`."""
+        """A member tells of itself, on the engine loop; whether it counted: see `MemberTable.report`."""
         return self.roster.report(name, report)
 
     def status(self) -> FleetStatus:

@@ -1,7 +1,7 @@
 """The fleet file: which members there are, and who decides which of them gets what.
 
     model = "tiny"          # what all members answer with; may be left out where all are servers
-    dispatch = "ours"       # a name in `relserve/policies/dispatch/variants.py`
+    dispatch = "predicted"  # a name in `relserve/policies/dispatch/variants.py`
 
     [[members]]
     name = "here"
@@ -27,9 +27,9 @@ from types import MappingProxyType
 from typing import Any
 
 from relserve.errors import ModelError, UsageError
-from relserve.policies.dispatch.variants import NAMES
+from relserve.policies.dispatch.variants import FORMER, NAMES
 
-DISPATCH = "ours"
+DISPATCH = "predicted"
 MOST_REPLICAS = 1000
 ROLES = ("", "prefill", "decode")
 KEYS: dict[str, type | tuple[type, ...]] = {"model": str, "dispatch": str, "address": str, "members": list}
@@ -98,6 +98,7 @@ def read_fleet(path: Path) -> FleetFile:
         raise UsageError(f"{path} is no TOML file: {error}") from error
     _check(str(path), found, KEYS)
     dispatch = found.get("dispatch", DISPATCH)
+    dispatch = FORMER.get(dispatch, dispatch)
     if dispatch not in NAMES:
         raise UsageError(
             f"{path}: no dispatch policy {dispatch!r}{_meant(dispatch, NAMES)}; there are: {', '.join(NAMES)}"

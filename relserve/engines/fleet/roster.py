@@ -115,7 +115,7 @@ class Roster:
         raise EngineDeadError(f"no member of the fleet {self.model} is left to ask: {why}")
 
     def report(self, name: str, report: Report) -> bool:
-        """A member tells of itself; whether it counted: see `Board.report`."""
+        """A member tells of itself; whether it counted: see `MemberTable.report`."""
         return self.router.report(name, report, self.clock())
 
     def age_s(self, name: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 
 
@@ -19,7 +19,7 @@ class PredictedFinish:
     def __init__(self, name: str = "finish") -> None:
         self.name = name
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         row_s, base_s, decodes = board["request_s"], board["mixed_base_s"], board["num_running"]

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Column, Request
 
 
@@ -19,10 +19,10 @@ class Least(ABC):
         self._next = 0
 
     @abstractmethod
-    def measure(self, board: Board, now_s: float) -> Column:
+    def measure(self, board: MemberTable, now_s: float) -> Column:
         """That number of each member."""
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         found = in_turn(self.measure(board, now_s), self._next)
@@ -33,7 +33,7 @@ class Least(ABC):
 class LeastLoaded(Least):
     """The shortest queue as it was reported last: waiting and running requests."""
 
-    def measure(self, board: Board, now_s: float) -> Column:
+    def measure(self, board: MemberTable, now_s: float) -> Column:
         """See `Least.measure`."""
         return board["num_waiting"] + board["num_running"]
 
@@ -41,7 +41,7 @@ class LeastLoaded(Least):
 class LeastUnanswered(Least):
     """The fewest requests, those that were sent since the report counted and those that ended not."""
 
-    def measure(self, board: Board, now_s: float) -> Column:
+    def measure(self, board: MemberTable, now_s: float) -> Column:
         """See `Least.measure`."""
         return board.num_requests()
 
@@ -52,7 +52,7 @@ class LeastLatency(Least):
     Where nothing ended in them, which the paper leaves open, the last mean that is known counts, or 0.
     """
 
-    def measure(self, board: Board, now_s: float) -> Column:
+    def measure(self, board: MemberTable, now_s: float) -> Column:
         """See `Least.measure`."""
         return board.latencies_s(now_s)
 
@@ -64,7 +64,7 @@ class PowerOfTwo:
         self.name = name
         self._random = random.Random(seed)
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         if len(board) == 1:

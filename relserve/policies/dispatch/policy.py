@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 from relserve.policies.workflows.stages import PastWorkflow
 
@@ -17,8 +17,8 @@ class DispatchPolicy(Protocol):
     def name(self) -> str:
         """The variant's name."""
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
-        """The member's row of the board, which has one at least (see `Board.some`).
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+        """The member's row of the board, which has one at least (see `MemberTable.some`).
 
         Raises:
             ValueError: there is none.
@@ -39,7 +39,7 @@ class TunedPolicy(DispatchPolicy, Protocol):
         Who does not know them yet tells of it when it has ended.
         """
 
-    def ended(self, latency_s: float, now_s: float, board: Board) -> Callable[[], float] | None:
+    def ended(self, latency_s: float, now_s: float, board: MemberTable) -> Callable[[], float] | None:
         """A workflow has ended after so long.
 
         Returns:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.loads import in_turn
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Column, Request
 
 STEEP = 8.0
@@ -46,7 +46,7 @@ class Prism:
         self.request_tokens = request_tokens
         self._next = 0
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`: the highest score."""
         board.some()
         costs = np.where(board.ages_s(now_s) <= STALE_S, -self.scores(request, board), np.inf)
@@ -54,7 +54,7 @@ class Prism:
         self._next = found + 1
         return found
 
-    def scores(self, request: Request, board: Board) -> Column:
+    def scores(self, request: Request, board: MemberTable) -> Column:
         """The logarithm of Eq. 9, which does not vanish where a score does."""
         latency, load, capacity, affinity = self.weights
         return (
@@ -62,7 +62,7 @@ class Prism:
             + capacity * self.capacity(request, board) + affinity * self.affinity(request, board)
         )  # fmt: skip
 
-    def latency(self, request: Request, board: Board) -> Column:
+    def latency(self, request: Request, board: MemberTable) -> Column:
         """log S_latency."""
         limit_s = min(request.ttft_slo_s, 1e9)
         if limit_s >= 1e9:
@@ -70,7 +70,7 @@ class Prism:
         found: Column = -np.logaddexp(0.0, STEEP * (board["step_s"] / max(limit_s, 1e-6) - 1.0))
         return found
 
-    def load(self, board: Board) -> Column:
+    def load(self, board: MemberTable) -> Column:
         """log S_load."""
         requests, tokens = board["num_running"] + board["num_waiting"], board["prompt_tokens"]
         if self.counts_own:
@@ -79,13 +79,13 @@ class Prism:
         found: Column = -np.log1p(pending / np.maximum(board["peak_tokens_per_s"], 1e-9))
         return found
 
-    def capacity(self, request: Request, board: Board) -> Column:
+    def capacity(self, request: Request, board: MemberTable) -> Column:
         """log S_capacity."""
         need = max(request.prompt_tokens + request.output_tokens, 1.0)
         free = board["free_tokens"] - board["since_need"] if self.counts_own else board["free_tokens"]
         found: Column = -np.logaddexp(0.0, -STEEP * (free / need - 1.0))
         return found
 
-    def affinity(self, request: Request, board: Board) -> Column:
+    def affinity(self, request: Request, board: MemberTable) -> Column:
         """log S_affinity."""
         return np.where(board.held(request) > 0, np.log(BETA), 0.0)

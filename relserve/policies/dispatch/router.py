@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import Member, Report, Request
 
@@ -56,7 +56,7 @@ class Router:
     """
 
     policy: DispatchPolicy
-    board: Board = field(default_factory=Board)
+    board: MemberTable = field(default_factory=MemberTable)
     open: dict[str, _Open] = field(default_factory=dict)
     _means: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
     _held: OrderedDict[str, dict[str, float]] = field(default_factory=OrderedDict)
@@ -76,7 +76,7 @@ class Router:
         return [each.asked for each in lost]
 
     def report(self, name: str, report: Report, now_s: float) -> bool:
-        """See `Board.report`."""
+        """See `MemberTable.report`."""
         return self.board.report(name, report, now_s)
 
     def send(self, asked: Asked, now_s: float) -> tuple[str, int]:

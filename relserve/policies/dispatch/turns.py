@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 
 
@@ -13,7 +13,7 @@ class RoundRobin:
         self.name = name
         self._next = 0
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         chosen = self._next % len(board)
@@ -28,7 +28,7 @@ class Weighted:
         self.name = name
         self._credits: dict[str, float] = {}
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         weights, credits = board["weight"].tolist(), self._credits

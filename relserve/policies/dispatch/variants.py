@@ -8,8 +8,8 @@ from relserve.policies.dispatch.finish import PredictedFinish
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
 from relserve.policies.dispatch.loads import LeastLatency, LeastLoaded, LeastUnanswered, PowerOfTwo
-from relserve.policies.dispatch.ours import Predicted
 from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.predicted import Predicted
 from relserve.policies.dispatch.prism import Prism
 from relserve.policies.dispatch.turns import RoundRobin, Weighted
 
@@ -25,9 +25,10 @@ MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
     "hexgen": WorkloadBalanced,
     "hexgen_tuned": TunedBalanced,
     "finish": PredictedFinish,
-    "ours": Predicted,
+    "predicted": Predicted,
 }
 NAMES = tuple(MAKERS)
+FORMER = {"ours": "predicted"}  # earlier names, which configurations may still have
 
 
 def make(name: str) -> DispatchPolicy:
@@ -36,6 +37,7 @@ def make(name: str) -> DispatchPolicy:
     Raises:
         ValueError: there is none; the message lists them.
     """
+    name = FORMER.get(name, name)
     if name not in MAKERS:
         raise ValueError(f"no dispatch policy {name!r}; there are: {', '.join(NAMES)}")
     return MAKERS[name](name)

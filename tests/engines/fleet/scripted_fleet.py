@@ -128,7 +128,7 @@ class Machines:
         await engine.close()
 
 
-def fleet_of(said: list[str] | None = None, dispatch: str = "ours", **machines: Machine) -> FleetEngine:
+def fleet_of(said: list[str] | None = None, dispatch: str = "predicted", **machines: Machine) -> FleetEngine:
     """A fleet of scripted members."""
     launcher = Machines(**machines)
     file = FleetFile(Path("fleet.toml"), tuple(MemberSpec(name) for name in machines), dispatch=dispatch)

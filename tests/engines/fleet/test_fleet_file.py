@@ -38,6 +38,10 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert found.members == (MemberSpec("a", url="http://127.0.0.1:1/v1", api_key="k", weight=2.0),)
 
 
+def test_the_earlier_name_of_the_default_policy_is_read(tmp_path: Path) -> None:
+    assert read_fleet(written(tmp_path, "dispatch = 'ours'\n" + MEMBER)).dispatch == "predicted"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

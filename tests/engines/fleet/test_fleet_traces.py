@@ -42,7 +42,7 @@ def test_instalments_are_spans_below_their_relquery_also_those_that_died(spans: 
     found = [each for each in spans.get_finished_spans() if each.name == "relserve.instalment"]
     assert {each.parent.span_id for each in found} == {relquery.context.span_id}
     assert {each.attributes["relserve.member"] for each in found} == {"a", "b"}
-    assert all(each.attributes["relserve.reason"].startswith("ours") for each in found)
+    assert all(each.attributes["relserve.reason"].startswith("predicted") for each in found)
     assert all(each.attributes["relserve.rows"] >= 1 for each in found)
     died = [each for each in found if each.attributes["relserve.member_died"]]
     assert {each.attributes["relserve.member"] for each in died} == {"a"}

@@ -16,9 +16,9 @@ from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
 from relserve.policies.dispatch.hexgen.tuning import WINDOW_S
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.turns import RoundRobin
@@ -49,7 +49,7 @@ class Noting(RoundRobin):
     def arrived(self, workflow: PastWorkflow, now_s: float) -> None:
         self.past.append(workflow)
 
-    def ended(self, latency_s: float, now_s: float, board: Board) -> Callable[[], float] | None:
+    def ended(self, latency_s: float, now_s: float, board: MemberTable) -> Callable[[], float] | None:
         self.latencies_s.append(latency_s)
         return self.tune
 

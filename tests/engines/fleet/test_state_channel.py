@@ -15,7 +15,7 @@ from relserve.engines.fleet.state_channel import StateChannel
 from relserve.errors import EngineError, UsageError
 from relserve.machine.state_message import MAX_BYTES, Target, encode
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Member, Report
 
 COST = CostModel(3e-5, 3e-3, 2e-5, 9e-3)
@@ -132,7 +132,7 @@ def test_a_member_that_runs_already_brings_its_secret() -> None:
 
 def test_with_a_lossy_network_the_board_has_the_youngest_report_that_came() -> None:
     async def test(owner: Owner) -> None:
-        board, rng, now_s = Board(), random.Random(3), 0.0
+        board, rng, now_s = MemberTable(), random.Random(3), 0.0
         owner.channel._take = lambda name, report: board.report(name, report, now_s)
         names = [f"m{number}" for number in range(5)]
         targets = [owner.channel.expect(name) for name in names]

@@ -78,7 +78,7 @@ def test_processes_share_a_fleet_and_commands_drive_it(file: Path) -> None:
     assert (status, "has no member m7; there are: m0, m1" in told) == (1, True)
     shown = command("fleet", "status", str(file))[1]
     assert "m1" in shown
-    assert "ours" in shown
+    assert "predicted" in shown
     top = command("top", "--once")[1]
     assert "fleet" in top
     assert "m1" in top
@@ -151,7 +151,7 @@ def test_openai_clients_are_answered_by_the_owners_members(file: Path) -> None:
             asked: Any = {"model": "fleet", "messages": [{"role": "user", "content": str(i)}]}
             assert client.chat.completions.create(**asked).choices[0].message.content == str(i)
     assert sum(each["answered"] for each in members(file)) == 6
-    assert {each["reason"] for each in members(file)} == {"ours, OpenAI"}
+    assert {each["reason"] for each in members(file)} == {"predicted, OpenAI"}
     assert command("fleet", "down", str(file))[1] == "stopped\n"
 
 

@@ -14,8 +14,8 @@ from lab.simulator.replica import Replica
 from lab.simulator.run import simulate, simulate_replicas
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.loads import LeastLoaded
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.dispatch.variants import NAMES as ROUTERS
@@ -116,7 +116,7 @@ def test_a_router_sees_what_every_engine_has_left() -> None:
     seen = list[float]()
 
     class First(LeastLoaded):
-        def choose(self, request: Request, board: Board, now_s: float) -> int:
+        def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
             in_engine = replicas[0].engine.rels.values()
             loads = self.measure(board, now_s).tolist()
             assert loads == [sum(one.num_left for one in in_engine), 0]

@@ -35,19 +35,19 @@ def test_every_request_is_answered_once_whatever_dies(name: str) -> None:
 
 
 def test_who_comes_while_nobody_is_there_waits() -> None:
-    outcome = simulate(load(10), [member("a")], make("ours"), deaths=[Death(0.0, "a", 3.0)])
+    outcome = simulate(load(10), [member("a")], make("predicted"), deaths=[Death(0.0, "a", 3.0)])
     assert [served.answers for served in outcome.served] == [1] * 10
     assert min(served.first_s for served in outcome.served) > 3.0
 
 
 def test_nobody_who_ever_comes_is_an_error() -> None:
     with pytest.raises(ValueError, match="found no member"):
-        simulate(load(10), [member("a")], make("ours"), deaths=[Death(0.1, "a")])
+        simulate(load(10), [member("a")], make("predicted"), deaths=[Death(0.1, "a")])
 
 
 def test_a_run_repeats() -> None:
-    members = [member("a", budget="lens"), member("b", SLOW, "ours")]
-    one, other = (simulate(load(30), members, make("ours"), seed=5) for _ in range(2))
+    members = [member("a", budget="lens"), member("b", SLOW, "slack")]
+    one, other = (simulate(load(30), members, make("predicted"), seed=5) for _ in range(2))
     assert [s.ended_s for s in one.served] == [s.ended_s for s in other.served]
 
 
@@ -67,12 +67,12 @@ def test_one_member_is_the_engine_itself() -> None:
 def test_a_slow_turn_is_noticed_by_ours_and_not_by_round_robin() -> None:
     members = [member(name, changes=(StepTimeChange(1.0, 3.0),) if name == "a" else ()) for name in "abc"]
     late = {}
-    for name in ("round_robin", "ours"):
+    for name in ("round_robin", "predicted"):
         outcome = simulate(load(150, rate=25.0), members, make(name))
         after = [served for served in outcome.served if served.spec.arrival_s > 2.0]
         late[name] = float(np.mean([served.member == "a" for served in after]))
     assert late["round_robin"] == pytest.approx(1 / 3, abs=0.03)
-    assert late["ours"] < 0.22
+    assert late["predicted"] < 0.22
 
 
 def test_old_states_hurt_who_does_not_count_its_own_dispatches() -> None:
@@ -82,10 +82,10 @@ def test_old_states_hurt_who_does_not_count_its_own_dispatches() -> None:
             served.e2e_s
             for served in simulate(load(150, 40.0), members, make(name), Link(delay_s)).served
         ]))
-        for name in ("least_loaded", "ours") for delay_s in (0.0, 1.0)
+        for name in ("least_loaded", "predicted") for delay_s in (0.0, 1.0)
     }  # fmt: skip
     assert mean["least_loaded", 1.0] > 1.2 * mean["least_loaded", 0.0]
-    assert mean["ours", 1.0] < 1.15 * mean["ours", 0.0]
+    assert mean["predicted", 1.0] < 1.15 * mean["predicted", 0.0]
 
 
 def test_a_held_prompt_is_not_computed_again() -> None:

@@ -40,8 +40,8 @@ def test_times_are_those_of_single_steps(blocks: int) -> None:
 
 
 @pytest.mark.cells(1)
-@pytest.mark.parametrize("router", ["least_loaded", "prism", "ours"])
-@pytest.mark.parametrize("budget", ["static-512", "lens", "ours"])
+@pytest.mark.parametrize("router", ["least_loaded", "prism", "predicted"])
+@pytest.mark.parametrize("budget", ["static-512", "lens", "slack"])
 def test_routers_and_budgets_do_about_the_same(router: str, budget: str) -> None:
     members = [member("a", budget=budget), member("b", budget=budget), member("c", SLOW, budget)]
     exact, jumps = both(members, router)
@@ -50,9 +50,9 @@ def test_routers_and_budgets_do_about_the_same(router: str, budget: str) -> None
     assert jumps.num_reports < exact.num_reports
 
 
-@pytest.mark.parametrize("name", ["round_robin", "prism", "ours"])
+@pytest.mark.parametrize("name", ["round_robin", "prism", "predicted"])
 def test_every_request_is_answered_once_whatever_dies(name: str) -> None:
-    members = [member("a", budget="lens"), member("b", SLOW, "ours"), member("c")]
+    members = [member("a", budget="lens"), member("b", SLOW, "slack"), member("c")]
     deaths = [Death(0.5, "a", 0.8), Death(1.5, "c"), Death(2.0, "b", 0.5)]
     outcome = simulate(load(sessions=7), members, make(name), seed=3, deaths=deaths, may_jump=True)
     assert [served.answers for served in outcome.served] == [1] * 60

@@ -27,13 +27,13 @@ def ttft_s(outcome: FleetOutcome) -> float:
 
 def test_one_owner_whose_work_takes_no_time_changes_nothing() -> None:
     members = [member("a"), member("b", SLOW), member("c")]
-    outcome = simulate(load(80, 30.0), members, make("ours"), seed=3, deaths=[Death(0.5, "a", 0.8)])
+    outcome = simulate(load(80, 30.0), members, make("predicted"), seed=3, deaths=[Death(0.5, "a", 0.8)])
     found = sum(s.first_s for s in outcome.served), sum(s.ended_s for s in outcome.served), outcome.num_steps
     assert found == pytest.approx((133.56931600415592, 185.0871210785458, 736))  # before there were several
 
 
 @pytest.mark.cells(3)
-@pytest.mark.parametrize("name", ["round_robin", "prism", "ours"])
+@pytest.mark.parametrize("name", ["round_robin", "prism", "predicted"])
 @pytest.mark.parametrize("slow", [Owners(4), Owners(4, 0.02, 0.002, 3)])
 def test_every_request_is_answered_once_whatever_owner_sent_it(name: str, slow: Owners) -> None:
     members = [member("a"), member("b", SLOW), member("c")]
@@ -47,7 +47,7 @@ def test_every_request_is_answered_once_whatever_owner_sent_it(name: str, slow: 
 
 def test_who_comes_to_any_owner_while_nobody_is_there_waits() -> None:
     deaths = [Death(0.0, "a", 3.0)]
-    outcome = simulate(load(10), [member("a")], make("ours"), deaths=deaths, owners=Owners(4, 0.01))
+    outcome = simulate(load(10), [member("a")], make("predicted"), deaths=deaths, owners=Owners(4, 0.01))
     assert [served.answers for served in outcome.served] == [1] * 10
     assert min(served.first_s for served in outcome.served) > 3.0
 
@@ -77,7 +77,7 @@ def test_what_reports_say_is_what_owners_sent(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Router, "report", report)
     members = [member("a"), member("b", SLOW)]
-    simulate(load(60), members, make("ours"), Link(0.0, 0.0), owners=Owners(3))
+    simulate(load(60), members, make("predicted"), Link(0.0, 0.0), owners=Owners(3))
     assert len(taken) > 300
     assert all(yours == its for yours, its in taken)
 
@@ -101,7 +101,7 @@ def test_more_owners_do_not_cure_reports_and_rarer_ones_do() -> None:
     members = [member(name) for name in "abcd"]
     wait_s = {
         (number, every_s): float(np.mean(simulate(
-            load(80, 30.0), members, make("ours"), Link(every_s=every_s), owners=Owners(number, 0.001, 0.015),
+            load(80, 30.0), members, make("predicted"), Link(every_s=every_s), owners=Owners(number, 0.001, 0.015),
         ).waits_s))
         for number, every_s in ((1, 0.02), (4, 0.02), (4, 0.08), (1, 0.08))
     }  # fmt: skip
@@ -111,13 +111,13 @@ def test_more_owners_do_not_cure_reports_and_rarer_ones_do() -> None:
 
 
 def test_a_full_socket_loses_reports_and_requests_wait_no_longer() -> None:
-    outcome = run(1, "ours", request_s=0.001, report_s=0.05, most_waiting=4)
+    outcome = run(1, "predicted", request_s=0.001, report_s=0.05, most_waiting=4)
     assert outcome.num_lost > 0.3 * outcome.num_reports
     assert max(outcome.waits_s) < 5 * 0.05 + 0.02
 
 
 def test_a_busy_owner_does_one_thing_after_the_other() -> None:
-    owner = SimulatedOwner(0, Router(make("ours")), Owners(1, 2.0, 1.0, 1))
+    owner = SimulatedOwner(0, Router(make("predicted")), Owners(1, 2.0, 1.0, 1))
     assert owner.asked(10.0) == 12.0
     assert owner.told(11.0) == 13.0
     assert owner.told(11.5) is None
@@ -128,7 +128,7 @@ def test_a_busy_owner_does_one_thing_after_the_other() -> None:
 def test_members_that_have_nothing_to_do_need_not_report_all_at_once() -> None:
     members, many = [member(name) for name in "abcdef"], Owners(1, 0.0, 0.01, 2)
     links = Link(every_s=1.0), Link(every_s=1.0, num_beats=6)
-    one, apart = (simulate(load(10), members, make("ours"), link, owners=many) for link in links)
+    one, apart = (simulate(load(10), members, make("predicted"), link, owners=many) for link in links)
     assert one.num_lost >= 4
     assert apart.num_lost < one.num_lost
 

@@ -49,7 +49,7 @@ def test_the_step_that_runs_is_predicted_by_lens_and_not_known_beforehand() -> N
     assert np.median(np.abs(foreseen / took - 1.0)) < 0.1
 
 
-@pytest.mark.parametrize("budget", ["lens", "ours"])
+@pytest.mark.parametrize("budget", ["lens", "slack"])
 def test_the_peak_is_of_the_same_model(budget: str) -> None:
     its = SimMember(member("a", budget=budget), 1)
     first = its.reports([0])[0].peak_tokens_per_s
@@ -62,7 +62,7 @@ def test_the_peak_is_of_the_same_model(budget: str) -> None:
 def test_a_slow_member_has_a_lower_peak() -> None:
     quick, slow = (
         served(SimMember(spec, 1))[-1][1].peak_tokens_per_s
-        for spec in (member("a", budget="ours"), member("b", SLOW, "ours"))
+        for spec in (member("a", budget="slack"), member("b", SLOW, "slack"))
     )
     assert 2.0 < quick / slow < 6.0  # a token takes 3.3 times as long
 

@@ -16,9 +16,9 @@ from lab.simulator.workflows.engine import WorkflowEngineSpec
 from lab.simulator.workflows.run import Arrive, Coordinator, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.finish import PredictedFinish
 from relserve.policies.dispatch.loads import LeastLoaded
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.dispatch.variants import NAMES, make
@@ -216,7 +216,7 @@ def test_a_router_knows_every_queue_as_it_is_when_a_step_comes() -> None:
     seen: list[tuple[list[float], list[float]]] = []
 
     class Watching(LeastLoaded):
-        def choose(self, request: Request, board: Board, now_s: float) -> int:
+        def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
             seen.append((board.num_waiting().tolist(), board["num_running"].tolist()))
             return super().choose(request, board, now_s)
 

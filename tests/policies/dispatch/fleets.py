@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import EngineLoad, Member, Report, Request
 
 FAST = CostModel(3e-5, 3e-3, 2e-5, 9e-3, 3e-3)
@@ -13,9 +13,9 @@ SLOW = CostModel(9e-5, 5e-3, 2e-5, 18e-3, 5e-3)
 ASKED = Request(1000, 200, 1.0, 0.03)
 
 
-def fleet(*costs: CostModel, reported: bool = True, weights: tuple[float, ...] = ()) -> Board:
+def fleet(*costs: CostModel, reported: bool = True, weights: tuple[float, ...] = ()) -> MemberTable:
     """A board with members m0, m1, .., which have said at 0 s that they have nothing to do."""
-    board = Board()
+    board = MemberTable()
     for i, cost in enumerate(costs):
         weight = weights[i] if weights else 1.0
         board.join(Member(f"m{i}", cost, 8192, 400_000, weight))
@@ -32,9 +32,9 @@ def idle(its: CostModel, **more: Any) -> Report:
     return Report(**known | more)
 
 
-def known(*engines: tuple[CostModel, EngineLoad], names: str = "abcdefghijklmnopqrstuvwxyz") -> Board:
+def known(*engines: tuple[CostModel, EngineLoad], names: str = "abcdefghijklmnopqrstuvwxyz") -> MemberTable:
     """A board of engines whose queues their router keeps; weights are how fast they are at prompts."""
-    board = Board()
+    board = MemberTable()
     for row, (name, (cost, load)) in enumerate(zip(names, engines, strict=False)):
         board.join(Member(name, cost, int(load.budget_tokens), 1e6, 1.0 / cost.prefill_per_token_s))
         board.know(row, load, 0.0)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.dispatch.board import Board
-from relserve.policies.dispatch.ours import Predicted
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.predicted import Predicted
 from relserve.policies.dispatch.prism import STALE_S, Prism
 from relserve.policies.dispatch.state import Member, Request
 from relserve.policies.dispatch.variants import NAMES, make
@@ -23,7 +23,7 @@ from tests.policies.dispatch.fleets import ASKED, FAST, SLOW, fleet, idle
 each = pytest.mark.parametrize("name", NAMES)
 
 
-def sent(policy: DispatchPolicy, board: Board, number: int, request: Request = ASKED) -> Counter[str]:
+def sent(policy: DispatchPolicy, board: MemberTable, number: int, request: Request = ASKED) -> Counter[str]:
     """Where so many requests go that all come at once, each of which is counted."""
     found: Counter[str] = Counter()
     for _ in range(number):
@@ -36,12 +36,12 @@ def sent(policy: DispatchPolicy, board: Board, number: int, request: Request = A
 @each
 def test_nobody_is_an_error_and_one_is_chosen(name: str) -> None:
     with pytest.raises(ValueError, match="no member"):
-        make(name).choose(ASKED, Board(), 0.0)
+        make(name).choose(ASKED, MemberTable(), 0.0)
     assert make(name).choose(ASKED, fleet(FAST), 0.0) == 0
 
 
 def test_an_unknown_name_lists_the_others() -> None:
-    with pytest.raises(ValueError, match=r"'best'; there are: round_robin, .*, ours"):
+    with pytest.raises(ValueError, match=r"'best'; there are: round_robin, .*, predicted"):
         make("best")
 
 
@@ -158,14 +158,14 @@ def test_prism_as_published_herds_until_the_next_report_and_own_dispatches_mend_
 
 
 def test_ours_gives_the_slow_its_share_and_no_more() -> None:
-    found = sent(make("ours"), fleet(FAST, SLOW), 60)
+    found = sent(make("predicted"), fleet(FAST, SLOW), 60)
     assert 3 <= found["m1"] <= 20
 
 
 def test_ours_avoids_a_member_that_cannot_keep_the_limit() -> None:
     tight = replace(ASKED, tpot_slo_s=0.012)  # a step of the slow one alone takes 18 ms
-    assert sent(make("ours"), fleet(FAST, SLOW), 12, tight)["m1"] == 0
-    assert make("ours").choose(tight, fleet(SLOW), 0.0) == 0
+    assert sent(make("predicted"), fleet(FAST, SLOW), 12, tight)["m1"] == 0
+    assert make("predicted").choose(tight, fleet(SLOW), 0.0) == 0
 
 
 def test_ours_takes_a_held_prefix_for_what_it_saves() -> None:
@@ -178,30 +178,30 @@ def test_ours_takes_a_held_prefix_for_what_it_saves() -> None:
 
 
 def test_ours_knows_a_member_that_never_reported_by_its_calibration() -> None:
-    found = sent(make("ours"), fleet(FAST, FAST, reported=False), 20)
+    found = sent(make("predicted"), fleet(FAST, FAST, reported=False), 20)
     assert found == {"m0": 10, "m1": 10}
 
 
 def test_ours_leaves_a_member_that_has_fallen_silent() -> None:
     board = fleet(FAST, FAST)
     board.report("m1", idle(FAST, sequence=1, num_waiting=3, prompt_tokens=3000), 20.0)
-    assert make("ours").choose(ASKED, board, 20.0) == 1
+    assert make("predicted").choose(ASKED, board, 20.0) == 1
 
 
 def test_ours_follows_what_a_member_reports_of_its_speed() -> None:
     board = fleet(FAST, FAST)
     slowed = replace(FAST, prefill_per_token_s=9e-5, decode_base_s=27e-3, mixed_base_s=9e-3)
     board.report("m0", idle(FAST, sequence=1, cost=slowed), 0.0)
-    found = sent(make("ours"), board, 40)
+    found = sent(make("predicted"), board, 40)
     assert found["m0"] < 0.4 * found["m1"]
 
 
 def test_ours_waits_for_no_memory_where_there_is_some() -> None:
     board = fleet(FAST, FAST)
     board.report("m0", idle(FAST, sequence=1, free_tokens=100), 0.0)
-    assert sent(make("ours"), board, 8) == {"m1": 8}
+    assert sent(make("predicted"), board, 8) == {"m1": 8}
 
 
 def test_without_limits_ours_counts_decoding() -> None:
     plain = Request(10, 500)
-    assert sent(make("ours"), fleet(FAST, SLOW), 5, plain)["m0"] == 5
+    assert sent(make("predicted"), fleet(FAST, SLOW), 5, plain)["m0"] == 5

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.finish import PredictedFinish
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced, prompts_s, waiting_s
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import EngineLoad, Request
 from relserve.policies.dispatch.variants import make
@@ -145,7 +145,7 @@ def test_the_score_is_eq_4_taken_member_by_member(
 
 
 def test_a_board_is_told_of_queues_by_who_keeps_them() -> None:
-    board: Board = known(fast(num_waiting=2, num_running=1, prompt_tokens=700.0, waiting_s=3.0))
+    board: MemberTable = known(fast(num_waiting=2, num_running=1, prompt_tokens=700.0, waiting_s=3.0))
     assert (board.num_waiting()[0], board["num_running"][0], board["waiting_s"][0]) == (2, 1, 3.0)
     assert board.ages_s(4.0)[0] == 4.0
     assert board.left(0.0)[0] == 700.0

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
 from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
 from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha, p_slower, student_above
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import EngineLoad
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
@@ -26,7 +26,7 @@ from tests.policies.dispatch.fleets import known
 FAST, SLOW = CostModel(1e-4, 0.01, 1e-4, 0.015), CostModel(3e-4, 0.02, 3e-4, 0.04)
 
 
-def engines(*costs: CostModel) -> Board:
+def engines(*costs: CostModel) -> MemberTable:
     return known(*[(cost, EngineLoad(2048)) for cost in costs])
 
 
@@ -138,7 +138,7 @@ def test_the_replay_begins_with_idle_engines_and_leaves_theirs_as_they_are() -> 
 
 def test_without_engines_there_is_no_replay() -> None:
     with pytest.raises(ValueError, match="no member"):
-        replay(past(1), Board(), WorkloadBalanced())
+        replay(past(1), MemberTable(), WorkloadBalanced())
 
 
 def test_a_dispatcher_tunes_itself_when_a_window_was_slower() -> None:
@@ -171,7 +171,7 @@ def test_of_very_many_steps_the_latest_are_replayed(monkeypatch: pytest.MonkeyPa
         "relserve.policies.dispatch.hexgen.tuned.replay", lambda flows, *_: found.append(len(flows)) or [1.0]
     )
     assert policy.ended(1.0, 0.0, ENGINES) is None
-    assert policy.ended(1.0, 100.0, Board()) is None
+    assert policy.ended(1.0, 100.0, MemberTable()) is None
     tune = policy.ended(1.0, 100.0, ENGINES)
     assert tune is not None
     assert (tune(), set(found)) == (0.0, {2})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Column, Request
 
 TYPICAL_DECODES = 32.0  # requests that decode together where a step's time is told in advance
@@ -28,11 +28,11 @@ class WorkloadBalanced:
 
     def __init__(
         self, name: str = "hexgen", alpha: float = ALPHA, beta: float = BETA,
-        queue_s: Callable[[Board], Column] | None = None,
+        queue_s: Callable[[MemberTable], Column] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.alpha, self.beta, self._queue_s = name, alpha, beta, queue_s or waiting_s
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         before_s = self._queue_s(board)
@@ -44,19 +44,19 @@ class WorkloadBalanced:
         return int(quickest[np.argmin((board["num_running"] + board.num_waiting())[quickest])])
 
 
-def alone_s(request: Request, board: Board) -> Column:
+def alone_s(request: Request, board: MemberTable) -> Column:
     """t_comp = t_prefill(L) + t_decode(L_out) (Eq. 2) on each member, beside `TYPICAL_DECODES` others."""
     found: Column = request.prompt_tokens * board["token_s"] + request.output_tokens * decode_s(board)
     return found
 
 
-def decode_s(board: Board) -> Column:
+def decode_s(board: MemberTable) -> Column:
     """Seconds in which each member says a token of an answer, beside `TYPICAL_DECODES` others."""
     found: Column = board["request_s"] * TYPICAL_DECODES + board["decode_base_s"]
     return found
 
 
-def waiting_s(board: Board) -> Column:
+def waiting_s(board: MemberTable) -> Column:
     """t_queue as published: the work of the requests that wait (Eq. 3), decoding included.
 
     Where nobody keeps a member's queue, it is made of the prompts that wait and of the mean answer.
@@ -72,7 +72,7 @@ def waiting_s(board: Board) -> Column:
     return np.where(unknown, prompt * board["token_s"] + output * decode_s(board), known_s)
 
 
-def prompts_s(board: Board) -> Column:
+def prompts_s(board: MemberTable) -> Column:
     """t_queue repaired: until a member gets to a request that comes now.
 
     The prompts of all that waits or runs count; what others decode meanwhile is decoded beside.

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from relserve.policies.cost import CostModel
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.hexgen.balanced import TYPICAL_DECODES
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import EngineLoad, Request
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
@@ -66,7 +66,7 @@ class _Lane:
 class _Replayed:
     """Idle engines like the members of a board, and a router that knows their queues."""
 
-    def __init__(self, board: Board, policy: DispatchPolicy) -> None:
+    def __init__(self, board: MemberTable, policy: DispatchPolicy) -> None:
         self.board, self._policy = board.emptied(), policy
         budgets = self.board["token_budget"].tolist()
         self.lanes = [_Lane(*each) for each in zip(self.board.costs(), budgets, strict=True)]
@@ -84,7 +84,7 @@ class _Replayed:
         return chosen, end_s
 
 
-def replay(workflows: Sequence[PastWorkflow], board: Board, policy: DispatchPolicy) -> list[float]:
+def replay(workflows: Sequence[PastWorkflow], board: MemberTable, policy: DispatchPolicy) -> list[float]:
     """The latency of each workflow, in seconds, if this router had served them.
 
     Args:

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from statistics import fmean
 
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
 from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.workflows.stages import PastWorkflow
 
 MOST_STEPS = 10_000  # of the workflows that are replayed: a pass over them takes half a second
@@ -36,7 +36,7 @@ class TunedBalanced(WorkloadBalanced):
         while len(self._past) > 1 and self._num_steps > MOST_STEPS:
             self._forget()
 
-    def ended(self, latency_s: float, now_s: float, board: Board) -> Callable[[], float] | None:
+    def ended(self, latency_s: float, now_s: float, board: MemberTable) -> Callable[[], float] | None:
         """See `TunedPolicy.ended`."""
         self._clock.ended(latency_s)
         while len(self._past) > 1 and self._past[0][0] < now_s - self._clock.window_s:

@@ -70,7 +70,7 @@ class _Link:
             self.latencies.popleft()
 
 
-class Board:
+class MemberTable:
     """The members of a fleet; whoever owns it says what happens.
 
     Attributes:
@@ -101,20 +101,20 @@ class Board:
         """What was said of it when it joined."""
         return self._links[row].member
 
-    def among(self, names: Collection[str]) -> Board:
+    def among(self, names: Collection[str]) -> MemberTable:
         """Some of the members as they are now: to choose from, not to be told anything."""
         rows = [self._rows[name] for name in names if name in self._rows]
         if len(rows) == len(self.names):
             return self
-        part = Board()
+        part = MemberTable()
         part.names, part._links = [self.names[row] for row in rows], [self._links[row] for row in rows]
         part._rows = {name: row for row, name in enumerate(part.names)}
         part._table = self._table[:, rows]
         return part
 
-    def emptied(self) -> Board:
+    def emptied(self) -> MemberTable:
         """The same members with nothing to do, which cost what is known of them."""
-        found = Board()
+        found = MemberTable()
         for link in self._links:
             found.join(link.member._replace(cost=link.cost))
         return found

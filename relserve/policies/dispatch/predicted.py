@@ -13,8 +13,8 @@ from math import isfinite
 
 import numpy as np
 
-from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.loads import in_turn
+from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Column, Request
 
 LATE = 10.0  # seconds that a second beyond a limit counts
@@ -30,18 +30,18 @@ class Predicted:
         beside: weight of what the rows that decode beside it lose.
     """
 
-    def __init__(self, name: str = "ours", beside: float = 1.0) -> None:
+    def __init__(self, name: str = "predicted", beside: float = 1.0) -> None:
         self.name, self.beside = name, beside
         self._next = 0
 
-    def choose(self, request: Request, board: Board, now_s: float) -> int:
+    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
         board.some()
         found = in_turn(self.seconds(request, board, now_s), self._next)
         self._next = found + 1
         return found
 
-    def seconds(self, request: Request, board: Board, now_s: float) -> Column:
+    def seconds(self, request: Request, board: MemberTable, now_s: float) -> Column:
         """What the request costs on each member."""
         output, has_limit = request.output_tokens, isfinite(request.tpot_slo_s)
         token_s, row_s, base_s = board["token_s"], board["request_s"], board["mixed_base_s"]
@@ -70,7 +70,7 @@ class Predicted:
             cost_s += LATE * np.maximum(waits_s + uncached * token_s - request.ttft_slo_s, 0.0)
         return cost_s
 
-    def _until_fits_s(self, request: Request, board: Board, alone_s: Column) -> Column:
+    def _until_fits_s(self, request: Request, board: MemberTable, alone_s: Column) -> Column:
         """Until memory is free for it: as long as answers take, in proportion to what is missing."""
         need = max(request.prompt_tokens + request.output_tokens, 1.0)
         free = board["free_tokens"] - board["since_need"]

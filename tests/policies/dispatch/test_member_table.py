@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.dispatch.board import TRUST_S, Board
+from relserve.policies.dispatch.member_table import TRUST_S, MemberTable
 from relserve.policies.dispatch.state import Member
 from tests.policies.dispatch.fleets import ASKED, FAST, SLOW, fleet, idle
 
 
-def since(board: Board) -> list[float]:
+def since(board: MemberTable) -> list[float]:
     return board["since_prompt"].tolist()
 
 
@@ -117,7 +117,7 @@ def test_latencies_are_those_of_two_seconds_else_the_last_known() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=60))
 def test_numbers_never_drift(events: list[tuple[int, int]]) -> None:
     """Whatever joins, leaves, is sent, answered or reported: columns are what the dispatches add up to."""
-    board = Board()
+    board = MemberTable()
     open_: list[tuple[str, int]] = []
     for step, (what, which) in enumerate(events):
         name = f"m{which}"
