@@ -101,7 +101,8 @@ def test_more_owners_do_not_cure_reports_and_rarer_ones_do() -> None:
     members = [member(name) for name in "abcd"]
     wait_s = {
         (number, every_s): float(np.mean(simulate(
-            load(80, 30.0), members, make("predicted"), Link(every_s=every_s), owners=Owners(number, 0.001, 0.015),
+            load(80, 30.0), members, make("predicted"), Link(every_s=every_s),
+            owners=Owners(number, 0.001, 0.015),
         ).waits_s))
         for number, every_s in ((1, 0.02), (4, 0.02), (4, 0.08), (1, 0.08))
     }  # fmt: skip
