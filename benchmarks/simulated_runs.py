@@ -144,7 +144,8 @@ def run_all(wanted: Iterable[tuple[TraceSetting, PolicyRun]], num_draws: int) ->
 
 def trace_of(setting: TraceSetting, draw: int, count: int = COUNT) -> list[RelSpec]:
     """A trace of a setting: rows, their order, outputs and arrivals are drawn anew for each."""
-    seed = zlib.crc32(f"{setting} {draw}".encode())
+    told = f"{setting}".replace(type(setting).__name__, "Setting", 1)  # the draws of earlier result files
+    seed = zlib.crc32(f"{told} {draw}".encode())
     trace = relqueries(count, MAX_ROWS, 1.0, seed, remembering_encoder(), tables=(setting.data,))
     return retimed(trace, arrival_times(setting.arrivals, setting.rate, count, seed))
 
