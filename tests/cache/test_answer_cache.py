@@ -167,11 +167,11 @@ WRITER = """
 import sys
 from pathlib import Path
 from relserve.cache.cache import AnswerCache
-from relserve.cache.store import Entry
+from relserve.cache.store import CacheEntry
 cache = AnswerCache(Path(sys.argv[1]), 2**26, lambda text: sys.exit(text))
 first = int(sys.argv[2]) * 10_000
 for i in range(first, first + 2000, 20):
-    cache.keep([Entry(j.to_bytes(16, 'big'), 'f', 'm', 'yes', 1, 1) for j in range(i, i + 20)])
+    cache.keep([CacheEntry(j.to_bytes(16, 'big'), 'f', 'm', 'yes', 1, 1) for j in range(i, i + 20)])
     assert cache.flush(20)
 """
 

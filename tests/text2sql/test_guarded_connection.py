@@ -151,11 +151,11 @@ import duckdb
 from relserve.errors import LimitError
 from relserve.machine import memory_limit
 from relserve.text2sql.guard.connection import GuardedConnection
-from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.limits import StatementLimits
 memory_limit.free_bytes = lambda: 800 << 20
 con = duckdb.connect()
 con.execute("CREATE TABLE t AS SELECT repeat('x', 1000) || range AS b FROM range(5000)")
-guarded = GuardedConnection(con.cursor(), Limits(seconds=60, memory_mb=100_000))
+guarded = GuardedConnection(con.cursor(), StatementLimits(seconds=60, memory_mb=100_000))
 try:
     guarded.rows("SELECT sum(length(repeat(b, 1000))) FROM t")
 except LimitError as error:
