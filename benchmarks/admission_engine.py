@@ -41,7 +41,7 @@ from relserve.policies.admission.request import AdmissionRequest, Admit
 from relserve.policies.admission.scalability import SpeedSample, fit
 from relserve.policies.admission.variants import make
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.step_features import work_of
+from relserve.vllm_plugin.step_work import work_of
 
 ROOMS = ("relserve/policies/admission", "relserve/vllm_plugin")
 HEADLINE = {
@@ -92,7 +92,7 @@ class SteppedEngine:
 
     def charge(self) -> tuple[LinearStepTimes, float]:
         """Count steps by a fit to all that were measured; gives it and the variance that it explains."""
-        steps = [[*step.work, step.seconds] for step in self._clock.samples]
+        steps = [[*step.work.row, step.seconds] for step in self._clock.samples]
         self._clock.cost = cost = fitted(steps)
         return cost, cost.explained(steps)
 

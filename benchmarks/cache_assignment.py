@@ -22,11 +22,12 @@ import numpy as np
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.policies.caching.requests import RequestColumns, RequestState
-from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CachePlan, CacheView
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CachePlan, CacheView
 from relserve.policies.caching.variants import make
-from relserve.policies.cost import CostModel
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.linear import CostModel
 
-ROOMS = ("relserve/policies/caching",)
+ROOMS = ("relserve/policies/caching", "relserve/policies/model")
 HEADLINE = {
     "candidates": Untold("a size"), "plan_ms": Lower(0.5, timed=True), "most_ms": Untold("one of plan_ms"),
     "over_n_log_n": Lower(0.5),

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from relserve.policies.budget.state import Work
-from relserve.policies.cost import CostModel
+from relserve.policies.model.step_time import StepTime
+from relserve.policies.model.work import MeasuredStep, Work
 
 LONGEST_SLEEP_S = 0.005
 
@@ -55,29 +55,6 @@ class BusyClock:
         self._skipped_s += max(0.0, until_s - self.now())
 
 
-class Costs(Protocol):
-    """What a step of the model counts as."""
-
-    def seconds(self, work: Work, /) -> float: ...
-
-
-class LinearCosts(NamedTuple):
-    """As a cost model of schedulers says."""
-
-    model: CostModel
-
-    def seconds(self, work: Work) -> float:
-        """See `Costs`."""
-        return self.model.step(work.prefill_tokens, work.num_decodes)
-
-
-class CountedStep(NamedTuple):
-    """A step of the model, and the processor time that it took."""
-
-    work: Work
-    seconds: float
-
-
 class ChargedClock(BusyClock):
     """Like `BusyClock`, but a step of the model counts as what a step of its size takes as a rule.
 
@@ -92,8 +69,8 @@ class ChargedClock(BusyClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cost: Costs | None = None
-        self.samples: list[CountedStep] = []
+        self.cost: StepTime | None = None
+        self.samples: list[MeasuredStep] = []
 
     def charge(self, executor: Any, work_of: Callable[[Any], Work]) -> None:
         """Count the steps of vLLM's executor so.
@@ -120,7 +97,7 @@ class ChargedClock(BusyClock):
         done = act()
         took_s = time.thread_time() - began_s
         if step:
-            self.samples.append(CountedStep(step[0], took_s))
+            self.samples.append(MeasuredStep(step[0], took_s))
         elif self.samples:  # tokens are sampled after the step
             self.samples[-1] = self.samples[-1]._replace(seconds=self.samples[-1].seconds + took_s)
         if seconds is not None:

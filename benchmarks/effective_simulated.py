@@ -50,7 +50,7 @@ from benchmarks.effective_runs import (
     run_searches,
 )
 
-ROOMS = ("relserve/policies/caching", "lab/simulator/requests")
+ROOMS = ("relserve/policies/caching", "relserve/policies/model", "lab/simulator/requests")
 HEADLINE = {
     "published_90": Untold("the paper's system"), "steady_90": Higher(0.02), "steady_90_strict": Higher(0.02),
     "steady_over_sarathi_90": Higher(0.02), "steady_over_sarathi_90_strict": Higher(0.02),

@@ -37,7 +37,7 @@ from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
 from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, numbers, ways_here
 from lab.simulator.workload import RelSpec
 
-ROOMS = ("relserve/policies/caching", "relserve/vllm_plugin", "kernels/relserve_kernels")
+ROOMS = ("relserve/policies", "relserve/vllm_plugin", "kernels/relserve_kernels")
 HEADLINE = {
     "at_90": Untold("40 requests"), "at_90_strict": Untold("40 requests"),
     "finished_over_stock": Higher(0.3, by_cpu=True),

@@ -18,12 +18,12 @@ from benchmarks.common import arguments, finish, table
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.vllm_plugin.settings import FIRST_GUESS, SchedulerSettings
 
-ROOMS = ("relserve/policies/cost.py", "relserve/policies/scheduling", "lab/simulator")
+ROOMS = ("relserve/policies/model", "relserve/policies/scheduling", "lab/simulator")
 HEADLINE = {
     "worst_small_over_stock": Lower(0.05), "worst_big_over_stock": Lower(0.02),
     "small_over_stock": Untold("of each engine"), "big_over_stock": Untold("of each engine"),

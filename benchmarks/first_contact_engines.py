@@ -28,7 +28,7 @@ from relserve.tiny import MODEL_DIR
 
 ROOMS = (
     "relserve/engines/local", "relserve/vllm_plugin", "relserve/policies/scheduling",
-    "relserve/policies/cost.py",
+    "relserve/policies/model",
 )  # fmt: skip
 HEADLINE = {
     "worst_small_over_stock": Lower(0.5), "worst_big_over_stock": Lower(0.15),

@@ -31,8 +31,8 @@ from benchmarks.slo.systems import BASE
 from benchmarks.slo.workloads import SCENARIOS
 
 ROOMS = (
-    "relserve/policies/dispatch", "relserve/policies/budget", "lab/simulator/fleet",
-    "lab/simulator/budget",
+    "relserve/policies/dispatch", "relserve/policies/budget", "relserve/policies/model",
+    "lab/simulator/fleet", "lab/simulator/budget",
 )  # fmt: skip
 HEADLINE = {
     "attainment_gain": Untold("the paper's"), "attainment_points": Untold("the paper's"),

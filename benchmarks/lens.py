@@ -46,10 +46,10 @@ from benchmarks.plots import Panel, curves
 from benchmarks.relquery_engines import EngineSetup, EngineWorker
 from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, BesideLoad, Kept, came, kept, trace
 from benchmarks.slo.step_times import fitted
-from relserve.policies.budget.model import OURS, PUBLISHED, Form, StepModel
-from relserve.policies.budget.state import Work
+from relserve.policies.model.structured import OURS, PUBLISHED, Form, StepModel
+from relserve.policies.model.work import Work
 
-ROOMS = ("relserve/policies/budget", "relserve/vllm_plugin")
+ROOMS = ("relserve/policies/budget", "relserve/policies/model", "relserve/vllm_plugin")
 HEADLINE = {
     "attainment_over_best_static": Higher(0.2), "decision_ms": Lower(1, timed=True),
     "r2_charged": Higher(by=0.05), "by_load": Untold("one load"),
@@ -139,7 +139,7 @@ class LensEngine:
         return LensRegime(float(np.median(between[:, 40:])), prompt_s)
 
     def _learn(self, budget: str, share: float, seconds: float) -> list[list[float]]:
-        """Measured steps."""
+        """MeasuredStep steps."""
         load = self.regime.load(share, seconds / 2)
         found = self._serve(budget, load, 999)["works"]
         return list(found)

@@ -29,7 +29,7 @@ from lab.simulator.workload import RelSpec, retimed
 from relserve.engines.local.cpu import ALLOCATOR
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.tiny import MODEL_DIR

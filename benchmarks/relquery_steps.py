@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from relserve.policies.cost import CostModel, OnlineCost, StepFeatures, StepSample
-from relserve.vllm_plugin.step_features import step_features
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import OnlineCost
+from relserve.policies.model.work import MeasuredStep, Work
+from relserve.vllm_plugin.step_clock import StepClock
 
 
 class Logged(OnlineCost):
@@ -14,39 +15,37 @@ class Logged(OnlineCost):
 
     def __init__(self, start: CostModel) -> None:
         super().__init__(start)
-        self.log: list[StepSample] = []
+        self.log: list[MeasuredStep] = []
 
-    def add(self, sample: StepSample) -> None:
+    def add(self, work: Work, seconds: float) -> None:
         """Learn it, and keep it."""
-        super().add(sample)
-        self.log.append(sample)
+        super().add(work, seconds)
+        self.log.append(MeasuredStep(work, seconds))
 
 
 class StockSteps:
-    """Keeps every step of a stock scheduler as `Steering` keeps ours."""
+    """Keeps every step of a stock scheduler, as `Logged` keeps ours."""
 
     def __init__(self, scheduler: Any) -> None:
-        self.log: list[StepSample] = []
-        self.busy_since_s = 0.0
-        in_flight: dict[int, StepFeatures] = {}
+        self.log: list[MeasuredStep] = []
+        clock = StepClock()
         add, schedule, update = scheduler.add_request, scheduler.schedule, scheduler.update_from_output
 
         def add_request(request: Any) -> None:
             if not scheduler.requests:
-                self.busy_since_s = time.perf_counter()
+                clock.rested()
             add(request)
 
         def scheduled(*args: Any) -> Any:
             output = schedule(*args)
             if output.total_num_scheduled_tokens:
-                in_flight[id(output)] = step_features(output, scheduler.requests)
+                clock.scheduled(output, scheduler.requests)
             return output
 
         def update_from_output(output: Any, *args: Any) -> Any:
-            done, now_s = update(output, *args), time.perf_counter()
-            if output.total_num_scheduled_tokens:
-                self.log.append(StepSample(*in_flight.pop(id(output)), now_s - self.busy_since_s))
-            self.busy_since_s = now_s
+            done = update(output, *args)
+            if (measured := clock.done(output)) is not None:
+                self.log.append(measured)
             return done
 
         scheduler.add_request, scheduler.schedule = add_request, scheduled

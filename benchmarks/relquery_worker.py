@@ -31,7 +31,7 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.clocks import CLOCKS, ChargedClock, Clock, Costs, LinearCosts, lead
+from benchmarks.clocks import CLOCKS, ChargedClock, Clock, lead
 from benchmarks.deadlines.workflows import DeadlineStepSpec
 from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
 from benchmarks.relquery_hooks import TRUE_TOKENS, SchedulerWatch, end_at_true_lengths, plan_ahead_on_cpu
@@ -42,12 +42,14 @@ from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
 from relserve.policies.budget.variants import make as make_budget
-from relserve.policies.cost import CostModel, StepSample
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.step_time import StepTime
+from relserve.policies.model.work import MeasuredStep
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import scheduler as schedulers
-from relserve.vllm_plugin.step_features import work_of
+from relserve.vllm_plugin.step_work import work_of
 
 
 def build(args: argparse.Namespace) -> Any:
@@ -119,7 +121,10 @@ def serve(
             m = output.metrics
             times[rel_id].append(
                 RowTimes(
-                    m.queued_ts, m.scheduled_ts, m.first_token_ts, m.last_token_ts,
+                    m.queued_ts,
+                    m.scheduled_ts,
+                    m.first_token_ts,
+                    m.last_token_ts,
                     getattr(m, "num_preemptions", 0),  # not every release counts them
                 )
             )
@@ -245,11 +250,15 @@ def main() -> None:
     os._exit(0)
 
 
-def costs_of(told: Mapping[str, Any] | None) -> Costs | None:
+def costs_of(told: Mapping[str, Any] | None) -> StepTime | None:
     """What steps count as by the charged clock; None: as what they take."""
     if told is None:
         return None
-    return LinearStepTimes(**told) if "of_work" in told else LinearCosts(CostModel(**told))
+    return LinearStepTimes(**told) if "of_work" in told else CostModel(**told)
+
+
+def _rows(steps: Sequence[MeasuredStep]) -> list[list[float]]:
+    return [[work.prefill_tokens, work.num_decodes, seconds] for work, seconds in steps]
 
 
 class ServedEngine:
@@ -293,14 +302,16 @@ class ServedEngine:
         limits_s, until_s = command.get("slo_s") or (), command.get("until_s") or math.inf
         result = serve(self.engine, trace, self.variant, self.clock, limits_s, until_s)
         result["cpu_s"] = time.process_time() - cpu_s
-        result["steps"] = self.steps.log
+        if self.steering is not None:
+            self.scheduler.learner.flush()
+        result["steps"] = _rows(self.steps.log)
         result["cost"] = None if self.steering is None else self.steering.report().get("cost")
         result["policy_s"] = self.steering.policy_s - before if self.steering else 0.0
         result |= {"leaked_blocks": self.watch.num_used, "at_once": self.watch.at_once}
         result["most_blocks"] = self.watch.most_blocks
         if isinstance(self.clock, ChargedClock):
-            result["steps"] = [StepSample(w.prefill_tokens, w.num_decodes, s) for w, s in self.clock.samples]
-            result["works"] = [[*work, seconds] for work, seconds in self.clock.samples]
+            result["steps"] = _rows(self.clock.samples)
+            result["works"] = [[*work.row, seconds] for work, seconds in self.clock.samples]
         if command.get("budget"):
             result["budget"] = told_of(self.scheduler.budgets)
         if command.get("tokens"):

@@ -20,7 +20,7 @@ from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.outcome import EngineOutcome
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, lengths_known, longest_known, retimed
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make

@@ -28,7 +28,7 @@ from benchmarks.slo.learning import accuracy, cold_start, followed_s
 from benchmarks.slo.systems import BASE, STATIC, SYSTEMS, SloCell, SloResult, run_cells
 from benchmarks.slo.workloads import SCENARIOS, SECONDS
 
-ROOMS = ("relserve/policies/budget", "lab/simulator/budget")
+ROOMS = ("relserve/policies/budget", "relserve/policies/model", "lab/simulator/budget")
 HEADLINE = {
     "lens_alone": Untold("the paper's"), "lens_alone_summarization": Untold("the paper's"),
     "ours_worst_over_best_static": Higher(0.02), "lens_worst_over_best_static": Untold("the paper's"),

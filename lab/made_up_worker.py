@@ -223,6 +223,8 @@ def run(scheduler: Any, arrivals: list[MadeUpArrival], is_async: bool, abort_eve
                 continue
         if in_flight:
             deliver(scheduler, *in_flight.pop(), ran)
+    if (learner := getattr(scheduler, "learner", None)) is not None:
+        learner.flush()
     pool = scheduler.kv_cache_manager.block_pool
     ran.leaked_blocks = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
     return ran

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.due import DueTimes
 from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.policy import SchedulingPolicy

@@ -13,11 +13,11 @@ import numpy as np
 
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.machine.state_message import encode
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.router import Asked, Router
 from relserve.policies.dispatch.state import Member, Report, Request
 from relserve.policies.dispatch.variants import NAMES, make
+from relserve.policies.model.linear import CostModel
 
 REPORT = "(a report)"
 COST = CostModel(2.7e-5, 3e-3, 2e-5, 9e-3, 3e-3)

@@ -22,7 +22,7 @@ from benchmarks.effective.workload import TimedRequest
 from benchmarks.hybrid.requests import records, requests, stretched
 from benchmarks.relquery_engines import EngineSetup, EngineWorker, Run
 from lab.simulator.workload import RelSpec
-from relserve.policies.cost import CostModel, fit
+from relserve.policies.model.linear import CostModel, fit
 
 PROBE = requests([TimedRequest(0.0, 64, 64)] * 4, 998)
 WARM_UP = requests([TimedRequest(0.0, 64, 16)] * 8, 999)
@@ -88,7 +88,7 @@ class Lane:
 
     def step_cost(self, trace: Sequence[RelSpec]) -> CostModel:
         """What steps of a trace take on the stock engine, the median of three; by `clocks.ChargedClock`."""
-        found = [fit(self._judge.serve(trace)["steps"]) for _ in range(3)]
+        found = [fit(np.array(self._judge.serve(trace)["steps"])) for _ in range(3)]
         return CostModel(*np.median([astuple(each) for each in found], axis=0).tolist())
 
     def charge(self, cost: CostModel) -> None:

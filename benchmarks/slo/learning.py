@@ -11,10 +11,11 @@ from benchmarks.slo.systems import TIMES, V1, engine_of
 from benchmarks.slo.workloads import requests
 from lab.simulator.budget.engine import StepTimeChange
 from lab.simulator.budget.run import serve
-from relserve.policies.budget.model import OURS, PUBLISHED, StepModel
-from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
 from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import make
+from relserve.policies.model.structured import OURS, PUBLISHED, StepModel
+from relserve.policies.model.work import Work
 
 
 @dataclass
@@ -117,7 +118,7 @@ class Listener:
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
         if self.inner.model.is_ready:
-            predicted = float(self.inner.model.predict(np.array([work], dtype=float))[0])
+            predicted = self.inner.model.seconds(work)
             self.errors.append((self.now_s, abs(predicted / seconds - 1.0)))
         self.inner.measured(work, seconds)
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relserve.policies.budget.regression import robust
-from relserve.policies.budget.state import Work
+from relserve.policies.model.regression import robust
+from relserve.policies.model.work import Work
 
 
 @dataclass(frozen=True)
 class LinearStepTimes:
-    """Seconds linear in each number of a step's `Work`."""
+    """Seconds linear in each number of a row of a table of works; see `StepTime`."""
 
     base_s: float
     of_work: Sequence[float]
 
     def seconds(self, work: Work) -> float:
-        """See `clocks.Costs`."""
-        return self.base_s + sum(each * number for each, number in zip(self.of_work, work, strict=True))
+        """See `StepTime.seconds`."""
+        return self.base_s + sum(each * number for each, number in zip(self.of_work, work.row, strict=True))
 
     def explained(self, steps: Sequence[Sequence[float]]) -> float:
         """The share of the variance of measured steps' times (R2)."""
@@ -33,7 +33,7 @@ def fitted(steps: Sequence[Sequence[float]]) -> LinearStepTimes:
     """Fit to measured steps, relative errors with Huber weights.
 
     Args:
-        steps: the numbers of a `Work` and the seconds, a row each.
+        steps: rows of a table of works, each with the seconds at its end.
     """
     works, seconds = _measured(steps)
     found = robust(np.column_stack([np.ones(len(works)), works]), seconds, 1.0 / seconds**2)

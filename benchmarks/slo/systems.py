@@ -17,8 +17,9 @@ import numpy as np
 from benchmarks.slo.workloads import SECONDS, requests
 from lab.simulator.budget.engine import NoisyTimes
 from lab.simulator.budget.run import BudgetedEngineSpec, BudgetOutcome, serve
-from lab.simulator.requests.times import Roofline, StepSize
 from relserve.policies.budget.variants import make
+from relserve.policies.model.roofline import Roofline
+from relserve.policies.model.work import Work
 
 FLOPS, BANDWIDTH = 0.6 * 989e12, 0.8 * 3.35e12
 PARAMETERS, LAYERS, WIDTH, KV_BYTES = 8.03e9, 32, 4096, 131072
@@ -38,9 +39,10 @@ SYSTEMS = ("v0", BASE, *STATIC, "lens", "ours-in-order", "ours")
 class Smooth(Roofline):
     """Reading weights and computing tokens hide each other less the more equal they are: a bend, no edge."""
 
-    def _without_contexts(self, size: StepSize) -> float:
-        compute_s = float(np.cbrt(self.weights_s**3 + (size.tokens * self.token_s) ** 3))
-        return self.base_s + compute_s + size.pairs * self.pair_s + size.num_requests * self.request_s
+    def _without_contexts(self, work: Work) -> float:
+        compute_s = float(np.cbrt(self.weights_s**3 + (work.num_tokens * self.token_s) ** 3))
+        pairs_s = (work.pairs - work.cached_pairs) * self.pair_s
+        return self.base_s + compute_s + pairs_s + work.num_requests * self.request_s
 
 
 ENGINES = {"edge": TIMES, "smooth": NoisyTimes(Smooth(**asdict(H100)))}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lab.simulator.workflows.engine import WorkflowEngineSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 
 RATIO = 2.58  # seconds of a prompt's token on a slow card over those on an A100

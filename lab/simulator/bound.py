@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lab.simulator.workload import RelSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 
 
 class RelQueryWork(NamedTuple):

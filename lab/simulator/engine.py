@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lab.simulator.blocks import SimulatedBlockPool
 from lab.simulator.sim_relquery import SimRel, SimRow
 from lab.simulator.workload import RelSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.lengths import RelLengths
 from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.prefixes import num_known

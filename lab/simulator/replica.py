@@ -9,9 +9,10 @@ from lab.simulator.engine import RelQueryEngineSpec, SimulatedEngine, StepWork
 from lab.simulator.outcome import EngineOutcome, RelLatency
 from lab.simulator.sim_relquery import SimRel
 from lab.simulator.workload import RelSpec
-from relserve.policies.cost import FixedCost, OnlineCost, StepSample
 from relserve.policies.dispatch.member_table import MIN_TOKEN_S
 from relserve.policies.dispatch.state import Member, Report
+from relserve.policies.model.online import FixedCost, OnlineCost
+from relserve.policies.model.work import Work
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
@@ -119,7 +120,7 @@ class Replica:
     def end_step(self, work: StepWork, now_s: float) -> None:
         """The step is over."""
         step_s = self.spec.cost.step(work.prefill_tokens, work.num_decodes)
-        self._driver.measured(StepSample(work.prefill_tokens, work.num_decodes, step_s))
+        self._driver.measured(Work(work.prefill_tokens, num_decodes=work.num_decodes), step_s)
         self._count(self.engine.finish(work, now_s), num_steps=1, now_s=now_s)
 
     def jump(self, now_s: float, until_s: float) -> float:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from relserve.machine.token_costs import TokenCosts
-from relserve.policies.caching.measured import CacheSample
-from relserve.policies.cost import CostModel, StepSample, fit, fit_with
+from relserve.policies.model.linear import CostModel, fit, fit_with
+from relserve.policies.model.work import MeasuredStep
 
 KINDS = ("prefill", "decode", "mixed")
 
@@ -30,29 +30,29 @@ class Calibration(NamedTuple):
     median_error: float
 
 
-def calibrate(samples: Sequence[StepSample]) -> Calibration:
+def calibrate(samples: Sequence[MeasuredStep]) -> Calibration:
     """Fit a cost model; raises ValueError for fewer than 8 samples."""
     model = fit(samples)
     errors: dict[str, list[float]] = {}
     for sample in samples:
-        predicted_s = model.step(sample.prefill_tokens, sample.num_decodes)
+        predicted_s = model.seconds(sample.work)
         errors.setdefault(kind_of(sample), []).append(abs(predicted_s / sample.seconds - 1))
     quality = {k: Quality(len(errors[k]), statistics.median(errors[k])) for k in KINDS if k in errors}
     return Calibration(model, quality, statistics.median(e for each in errors.values() for e in each))
 
 
-def token_costs(samples: Sequence[CacheSample]) -> TokenCosts:
+def token_costs(samples: Sequence[MeasuredStep]) -> TokenCosts:
     """What a token in memory adds to a step, by type; raises ValueError for fewer than 8 decodes."""
-    decodes = [sample for sample in samples if not sample.step.prefill_tokens and sample.step.num_decodes]
+    decodes = [sample for sample in samples if kind_of(sample) == "decode"]
     if len(decodes) < 8:
         raise ValueError(f"the cost of tokens needs at least 8 measured decodes, there are {len(decodes)}")
-    read = np.array([(sample.kv_tokens, sample.hidden_tokens) for sample in decodes])
-    _, units = fit_with([sample.step for sample in decodes], read, None, np.zeros(2))
+    read = np.array([(work.kv_tokens, work.hidden_tokens) for work, _ in decodes])
+    _, units = fit_with(decodes, read, None, np.zeros(2))
     return TokenCosts(*units.tolist())
 
 
-def kind_of(sample: StepSample) -> str:
+def kind_of(sample: MeasuredStep) -> str:
     """The kind of a measured step."""
-    if not sample.num_decodes:
+    if not sample.work.num_decodes:
         return "prefill"
-    return "mixed" if sample.prefill_tokens else "decode"
+    return "mixed" if sample.work.prefill_tokens else "decode"

@@ -20,8 +20,8 @@ from relserve.errors import EngineStartError, ModelError
 from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.machine.private_files import open_private
 from relserve.machine.token_costs import TokenCosts
-from relserve.policies.caching.measured import CacheSample
-from relserve.policies.cost import CostModel, StepSample
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.work import MeasuredStep, Work
 
 WORKER = "relserve.calibration.worker"
 SHOWN = ((8, 256), (32, 256), (32, 1024))  # rows, and tokens of each, of the decodes that a table shows
@@ -34,7 +34,7 @@ class CalibrationSamples(NamedTuple):
         forbids_hidden: why rows of this model cannot keep hidden states; empty where they can.
     """
 
-    samples: list[StepSample]
+    samples: list[MeasuredStep]
     cost_path: Path
     forbids_hidden: list[str]
 
@@ -42,7 +42,7 @@ class CalibrationSamples(NamedTuple):
 class MeasuredTokens(NamedTuple):
     """The decodes of a run with both types of cache, and the file for what tokens in memory cost."""
 
-    samples: list[CacheSample]
+    samples: list[MeasuredStep]
     path: Path
 
 
@@ -80,7 +80,7 @@ def measure(
         EngineStartError: the engine did not start, or died.
     """
     reported = _run(path, engine_args, seconds, log_path, tell, "kv")
-    samples = [StepSample(*sample) for sample in reported["samples"]]
+    samples = _samples(reported)
     return CalibrationSamples(samples, Path(reported["path"]), reported["forbids_hidden"])
 
 
@@ -93,8 +93,12 @@ def measure_tokens(
 ) -> MeasuredTokens:
     """Measure, as `measure` does, what tokens in memory cost as keys and values and as hidden states."""
     reported = _run(path, engine_args, seconds, log_path, tell, "hybrid")
-    samples = [CacheSample(StepSample(*step), *read) for step, *read in reported["samples"]]
+    samples = _samples(reported)
     return MeasuredTokens(samples, Path(reported["path"]))
+
+
+def _samples(said: dict[str, Any]) -> list[MeasuredStep]:
+    return [MeasuredStep(Work(*work), seconds) for work, seconds in said["samples"]]
 
 
 def _run(

@@ -25,9 +25,10 @@ from relserve.engines.local import cpu, start
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
 from relserve.machine.token_costs import token_costs_path
-from relserve.policies.caching.measured import CacheSample, MeasuredCosts
-from relserve.policies.caching.state import CacheCosts
-from relserve.policies.cost import CostModel, OnlineCost, StepSample
+from relserve.policies.model.cache_costs import CacheCosts, MeasuredCosts
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import OnlineCost
+from relserve.policies.model.work import MeasuredStep, Work
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.cache.scheduling_types import CACHE_ARGUMENT
 from relserve.vllm_plugin.cache.what_forbids import what_forbids_hidden
@@ -42,11 +43,11 @@ class SampleRecorder(OnlineCost):
 
     def __init__(self, start: CostModel) -> None:
         super().__init__(start)
-        self.samples: list[StepSample] = []
+        self.samples: list[MeasuredStep] = []
 
-    def add(self, sample: StepSample) -> None:
+    def add(self, work: Work, seconds: float) -> None:
         """Keep it."""
-        self.samples.append(sample)
+        self.samples.append(MeasuredStep(work, seconds))
 
 
 class TokenRecorder(MeasuredCosts):
@@ -54,11 +55,11 @@ class TokenRecorder(MeasuredCosts):
 
     def __init__(self, first: CacheCosts) -> None:
         super().__init__(first)
-        self.samples: list[CacheSample] = []
+        self.samples: list[MeasuredStep] = []
 
-    def add(self, sample: CacheSample) -> None:
+    def add(self, work: Work, seconds: float) -> None:
         """Keep it."""
-        self.samples.append(sample)
+        self.samples.append(MeasuredStep(work, seconds))
 
 
 class MeasuredEngine:
@@ -100,16 +101,18 @@ class MeasuredEngine:
                 self._add(point.prefill_tokens, self.max_seqs - point.num_decodes, 1)
         while self.engine.has_unfinished_requests():
             self.engine.step()
+        self._scheduler.learner.flush()
 
-    def measure_tokens(self, points: list[TokenPoint]) -> Iterator[list[CacheSample]]:
+    def measure_tokens(self, points: list[TokenPoint]) -> Iterator[list[MeasuredStep]]:
         """Run the decodes of each point; gives its samples."""
-        clock = self._scheduler.steering.clock
+        steering = self._scheduler.steering
         for point in points:
-            clock.costs = recorder = TokenRecorder(clock.costs.latest)
+            steering.costs = recorder = TokenRecorder(steering.costs.model)
             for _ in range(point.num_rows):
                 self._add(point.num_tokens, 1, NUM_DECODES + 1, {CACHE_ARGUMENT: point.cache})
             while self.engine.has_unfinished_requests():
                 self.engine.step()
+            self._scheduler.learner.flush()
             yield recorder.samples
 
     def close(self) -> None:
@@ -127,7 +130,7 @@ class MeasuredEngine:
             prompt = [self._random.randrange(self._vocabulary) for _ in range(length)]
             self._number += 1
             self.engine.add_request(f"calibrate-{self._number}", {"prompt_token_ids": prompt}, params)
-        self._scheduler.steering.clock.rested()  # making prompts is no part of a step
+        self._scheduler.clock.rested()  # making prompts is no part of a step
 
 
 def build(path: str, engine_args: dict[str, Any], cache: str) -> Any:
@@ -149,7 +152,7 @@ def build(path: str, engine_args: dict[str, Any], cache: str) -> Any:
     return engines.engine_in_this_process(arguments)
 
 
-def measure(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[StepSample]:
+def measure(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[MeasuredStep]:
     """Rounds over all points until time is up; each round in another order, so that drift hits all alike."""
     todo = points(bench.max_tokens, bench.max_seqs)
     for point in todo[:6]:  # first steps are slower
@@ -166,10 +169,10 @@ def measure(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[StepSamp
     return bench.recorder.samples
 
 
-def measure_tokens(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[CacheSample]:
+def measure_tokens(bench: MeasuredEngine, seconds: float, out: TextIO) -> list[MeasuredStep]:
     """The same of what tokens in memory cost."""
     limits = (bench.max_seqs, bench.max_model_len, bench.kv_tokens, NUM_DECODES + 1)
-    todo, found = token_points(*limits), list[CacheSample]()
+    todo, found = token_points(*limits), list[MeasuredStep]()
     for _ in bench.measure_tokens(todo[:2]):
         pass  # first steps are slower
     deadline_s, parent = time.monotonic() + seconds, os.getppid()

@@ -28,5 +28,3 @@ def host_of(url: str) -> str:
 def is_among(host: str, hosts: Container[str]) -> bool:
     """Whether a list of HOST, HOST:PORT and `ANY` has a server, as `host_of` gives it."""
     return host in hosts or host.rpartition(":")[0] in hosts or ANY in hosts
-
-

@@ -14,7 +14,7 @@ from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.settings import ADMISSIONS
 
 

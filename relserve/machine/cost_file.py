@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from relserve.machine.hardware import machine_key
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.settings import cache_dir, keeps_learnt
 
 logger = logging.getLogger(__name__)

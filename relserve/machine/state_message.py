@@ -17,8 +17,8 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from relserve.errors import UsageError
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.state import Report
+from relserve.policies.model.linear import CostModel
 
 VARIABLE = "RELSERVE_ENGINE_STATE"  # of an engine's process: where it reports to, as `Target.text` has it
 MAGIC = b"rs1\n"  # of this format; other formats have others
@@ -65,7 +65,7 @@ class Target:
             raise UsageError(f"the token of {self.name!r} is to have {MIN_TOKEN} characters at least")
         host, _, port = self.address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-            raise UsageError(f"a member's owner listens at \"host:port\", not at {self.address!r}")
+            raise UsageError(f'a member\'s owner listens at "host:port", not at {self.address!r}')
 
     @property
     def host_and_port(self) -> tuple[str, int]:
@@ -169,6 +169,4 @@ def _cost_of(signed: bytes) -> CostModel:
     if not all(0.0 <= value < math.inf for value in known) or not four[0]:
         raise Refused("nonsense")
     token_s, prefill_base_s, request_s, decode_base_s = four
-    return CostModel(
-        token_s, prefill_base_s, request_s, decode_base_s, None if math.isnan(mixed) else mixed
-    )
+    return CostModel(token_s, prefill_base_s, request_s, decode_base_s, None if math.isnan(mixed) else mixed)

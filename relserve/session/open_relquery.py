@@ -167,7 +167,11 @@ class OpenRelQuery:
         })  # fmt: skip
 
     def _answers(
-        self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None,
+        self,
+        folded: FoldedRows,
+        watch: Watch,
+        announced: int | None,
+        num_new_rows: int | None,
         span: traces.Span,
     ) -> list[Answer]:
         """The answer of each distinct prompt."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from relserve.call.relquery import Sampling, Submission
 from relserve.engines.protocol import Encoder
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 
 CHARS_A_TOKEN = 4  # where the model's tokenizer is not at hand; English prose has about so many

@@ -15,7 +15,7 @@ from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_r
 from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import FoldedRows
 from relserve.session.foreign_tables import ForeignTables
@@ -165,9 +165,7 @@ class Session:
         engine = self.find_engine(model)
         return engine.find_cost() if isinstance(engine, Estimable) else None
 
-    def estimate(
-        self, site: CallSite, folded: FoldedRows, cancel: threading.Event | None = None
-    ) -> Estimate:
+    def estimate(self, site: CallSite, folded: FoldedRows, cancel: threading.Event | None = None) -> Estimate:
         """What asking these rows of a call would cost; asks nothing and starts no engine.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from relserve.policies.cost import CostSource
+from relserve.policies.model.online import CostSource
 from relserve.vllm_plugin.background_file import EVERY_S, kept_file
 
 

@@ -19,10 +19,12 @@ from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify, part_of
+from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
+from relserve.vllm_plugin.step_clock import StepClock
 from relserve.vllm_plugin.stop_strings import told_apart
 from relserve.vllm_plugin.telemetry import Telemetry
 from relserve.vllm_plugin.version import check_version
@@ -46,7 +48,11 @@ class RelQueryScheduling(_Base):
         self.ledger = RowLedger()
         settings = read(self.vllm_config.additional_config, host.model_name(self))
         self.types = RowTypes(self, settings.cache)
-        self.budgets = StepBudgets(self, self.ledger, settings) if _is_bounded(self, settings) else None
+        self.clock = StepClock(self.types.held if self.types.is_free else None)
+        self.learner = StepLearner()
+        is_bounded = _is_bounded(self, settings)
+        timing = self.clock, self.learner
+        self.budgets = StepBudgets(self, self.ledger, settings, *timing) if is_bounded else None
         self.steering = self._leader(settings) if _is_steered(self, settings.variant) else None
         self._num_ranks = _num_ranks(self, settings.ranks)
         name = settings.caching or settings.variant
@@ -56,8 +62,8 @@ class RelQueryScheduling(_Base):
 
     def _leader(self, settings: SchedulerSettings) -> Steering | PlannedSteering:
         if settings.caching:
-            return PlannedSteering(self, self.ledger, settings, self.types)
-        return Steering(self, self.ledger, settings, self.types, self.budgets)
+            return PlannedSteering(self, self.ledger, settings, self.types, self.learner)
+        return Steering(self, self.ledger, settings, self.types, self.budgets, self.learner)
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request, self.vllm_config.model_config.max_model_len)
@@ -65,6 +71,8 @@ class RelQueryScheduling(_Base):
         if identity.deadline_s is not None:  # of the wall clock, which may be set back and forth later
             identity = identity._replace(deadline_s=now_s + identity.deadline_s - time.time())
         self.ledger.arrive(request, part_of(identity, self._num_ranks), now_s)
+        if not self.requests:
+            self.clock.rested()
         for each in (self.steering, self.budgets):
             if each is not None:
                 each.arrive(request)
@@ -82,6 +90,7 @@ class RelQueryScheduling(_Base):
             output = super().schedule(*args, **kwargs)
         else:
             output = leader.schedule(partial(super().schedule, *args, **kwargs))
+        self._time(output)
         for request_id in output.preempted_req_ids or ():
             if request_id in self.requests:  # not those that a cache reset preempted and that left since
                 self.ledger.wait(self.requests[request_id])
@@ -94,11 +103,21 @@ class RelQueryScheduling(_Base):
             self.telemetry.scheduled(output)
         return output
 
+    def _time(self, output: Any) -> None:
+        """Have the clock time a step that was scheduled, as exactly as somebody wants to know its work."""
+        budgets = self.budgets
+        is_exact = self.steering is not None or (budgets is not None and budgets.is_active)
+        if output.total_num_scheduled_tokens and (is_exact or self.telemetry is not None):
+            self.clock.scheduled(output, self.requests, is_exact)
+        if budgets is not None:
+            budgets.scheduled(output)
+
     def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
         step = args[0] if args else kwargs["scheduler_output"]
-        for each in (self.steering, self.budgets, self.telemetry):
-            if each is not None:
-                each.step_done(step)
+        if (measured := self.clock.done(step)) is not None:
+            for each in (self.steering, self.budgets, self.telemetry):
+                if each is not None:
+                    each.measured(*measured)
         outputs = super().update_from_output(*args, **kwargs)
         ledger, budgets = self.ledger, self.budgets
         results: Iterable[StepResult] = outputs.values()
@@ -153,6 +172,7 @@ class RelQueryScheduling(_Base):
     def shutdown(self) -> None:
         """End; leaves no status."""
         self.publisher.close()
+        self.learner.close()
         for each in (self.steering, self.telemetry):
             if each is not None:
                 each.close()

@@ -14,9 +14,9 @@ from relserve.machine.length_file import lengths_path
 from relserve.policies.budget.variants import FORMER as FORMER_BUDGETS
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.caching.variants import FORMER as FORMER_CACHING
-from relserve.policies.caching.variants import NAMES as CACHING
-from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.variants import DEFAULT, NAMES
+from relserve.policies.caching.variants import VARIANTS as CACHING
+from relserve.policies.model.linear import CostModel
+from relserve.policies.scheduling.variants import DEFAULT, VARIANTS
 from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import STEP_BUDGET, keeps_learnt
 
@@ -107,8 +107,8 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             f"ranks is the number of data parallel copies, a whole number, not {settings.ranks!r}; "
             "0 where it is not known"
         )
-    if settings.variant not in (*NAMES, "stock"):
-        raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
+    if settings.variant != "stock" and settings.variant not in VARIANTS:
+        raise UsageError(VARIANTS.unknown(settings.variant, "stock"))
     if settings.cost_path:
         _check_cost(settings.cost_path)
     _check_caching(settings)
@@ -157,8 +157,8 @@ def _check_cost(path: str) -> None:
 def _check_caching(settings: SchedulerSettings) -> None:
     if settings.cache not in CACHES:
         raise UsageError(f"no cache {settings.cache!r}; there are: {', '.join(CACHES)}")
-    if settings.caching not in ("", *CACHING):
-        raise UsageError(f"no caching policy {settings.caching!r}; there are: {', '.join(CACHING)}")
+    if settings.caching and settings.caching not in CACHING:
+        raise UsageError(CACHING.unknown(settings.caching))
     if settings.caching and settings.variant == "stock":
         raise UsageError(
             f"caching {settings.caching!r} decides which requests run, the variant 'stock' lets vLLM do so; "

@@ -17,24 +17,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from relserve.policies.caching.requests import CacheType
-from relserve.policies.cost import CostSource, OnlineCost
+from relserve.policies.model.cache_costs import MeasuredCosts
+from relserve.policies.model.online import CostSource, OnlineCost
+from relserve.policies.model.work import Work
 from relserve.policies.scheduling.driver import EVERYTHING, RelQueryOutlook, StepDriver
 from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
-from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
+from relserve.vllm_plugin.cache.scheduling_costs import first_costs
 from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
-from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest
 from relserve.vllm_plugin.kept_cost import KeptCost
 from relserve.vllm_plugin.kept_lengths import KeptLengths
+from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.miss_ratio import MissRatios
 from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
-from relserve.vllm_plugin.step_clock import StepClock
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class Steering:
         driver: holds the policy and its cost model.
         lengths: what is learnt of outputs' lengths, and its file.
         queue: what the scheduler admits from.
-        clock: times the steps.
+        costs: what steps cost where rows may keep hidden states, learnt from them; else None.
         policy_s: seconds spent on decisions so far.
     """
 
@@ -65,9 +67,10 @@ class Steering:
         settings: SchedulerSettings,
         types: RowTypes,
         budgets: StepBudgets | None = None,
+        learner: StepLearner | None = None,
     ) -> None:
         self.scheduler, self.ledger, self.types = scheduler, ledger, types
-        self._budgets = budgets
+        self._budgets, self._learner = budgets, learner or StepLearner()
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
         self.lengths = KeptLengths(path)
@@ -78,11 +81,11 @@ class Steering:
         self.queue = RelQueue(ledger)
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
         self._limits = {cache: self._limits_of(cache) for cache in TYPES}
-        self.clock = StepClock()
+        self.costs: MeasuredCosts | None = None
         self._admission: AdmissionType | None = None
         if types.is_free:
-            self.clock = clock = CacheClock(first_costs(scheduler, settings, types), types.held)
-            self._admission = AdmissionType(scheduler, types, clock)
+            self.costs = MeasuredCosts(first_costs(scheduler, settings, types))
+            self._admission = AdmissionType(scheduler, types)
         self.policy_s, self.num_steps, self._seen_steps = 0.0, 0, 0
         self._has_failed = self._has_arrivals = False
         self._miss_ratios = MissRatios(
@@ -113,8 +116,6 @@ class Steering:
 
     def arrive(self, request: HostRequest) -> None:
         """A request that the ledger knows is about to be queued."""
-        if not self.scheduler.requests:
-            self.clock.rested()
         self._has_arrivals = True
         rel_id = self.ledger.rel_of(request).rel_id
         rel = self.ledger.active[rel_id]
@@ -176,10 +177,6 @@ class Steering:
         began = time.perf_counter()
         has_scheduled = output.total_num_scheduled_tokens > 0
         self.driver.settle(has_scheduled, has_more)
-        if has_scheduled:
-            self.clock.scheduled(output, self.scheduler.requests)
-        if self._budgets is not None:
-            self._budgets.scheduled(output)
         self.policy_s += time.perf_counter() - began
         return output
 
@@ -203,9 +200,11 @@ class Steering:
 
     def _choose_type(self) -> None:
         """Choose as what rows come in, for the next one that would, by the order of the step before."""
-        row = self.queue.next_row() if self._admission is not None else None
-        if self._admission is not None and row is not None:
-            self._admission.choose(len(self.queue), row, self.ledger.rel_of(row).row_output)
+        if self._admission is None or self.costs is None:
+            return
+        if (row := self.queue.next_row()) is not None:
+            row_output = self.ledger.rel_of(row).row_output
+            self._admission.choose(len(self.queue), row, row_output, self.costs.model)
 
     def _by_urgency(self, running: Sequence[HostRequest], decision: StepDecision) -> list[HostRequest]:
         rel_of = self.ledger.rel_of
@@ -260,11 +259,16 @@ class Steering:
         finally:
             self.queue.show_all()
 
-    def step_done(self, output: StepOutput) -> None:
-        """A step's result is in: learn how long it took."""
-        if (sample := self.clock.done(output)) is not None:
-            self.driver.measured(sample)
-            self._kept_cost.tick(self.driver.cost)
+    def measured(self, work: Work, seconds: float) -> None:
+        """A step is over: have it learnt how long it took."""
+        self._learner.put(self._learn, work, seconds)
+
+    def _learn(self, work: Work, seconds: float) -> None:
+        """The learner's thread does this."""
+        if self.costs is not None:
+            self.costs.add(work, seconds)
+        self.driver.measured(work, seconds)
+        self._kept_cost.tick(self.driver.cost)
 
     def miss_ratio(self, rel_id: str) -> float:
         """The share of a relQuery's prompts that the prefix cache lacks, as measured last; 1 if never."""

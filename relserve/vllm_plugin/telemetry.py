@@ -10,18 +10,21 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from relserve.call.rel_tag import dispatch_of
 from relserve.machine.state_message import Target
-from relserve.policies.cost import CostModel, StepFeatures
-from relserve.policies.dispatch.local_cost import LocalCost
 from relserve.policies.dispatch.state import Report
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.local_cost import LocalCost
+from relserve.policies.model.work import Work
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
+from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.state_sender import StateSender
 from relserve.vllm_plugin.step_clock import StepClock
@@ -37,22 +40,11 @@ class TelemetryHost(Host, Protocol):
 
     ledger: RowLedger
     types: RowTypes
+    clock: StepClock
+    learner: StepLearner
 
     @property
     def budgets(self) -> StepBudgets | None: ...
-
-
-class CoarseClock(StepClock):
-    """Times steps of which it looks at no row: one that is not new counts as decoding one token."""
-
-    latest = StepFeatures()
-
-    def scheduled(self, output: StepOutput, requests: Any) -> None:
-        """See `StepClock.scheduled`."""
-        num_rows, num_new = len(output.num_scheduled_tokens), len(output.scheduled_new_reqs)
-        num_decodes = num_rows - num_new
-        tokens = output.total_num_scheduled_tokens - num_decodes
-        self.latest = self._in_flight[id(output)] = StepFeatures(tokens, num_decodes)
 
 
 class _Work(NamedTuple):
@@ -79,7 +71,7 @@ class Telemetry:
         self, scheduler: TelemetryHost, target: Target, first_cost: CostModel, missing: Callable[[str], float]
     ) -> None:
         self._scheduler, self._missing = scheduler, missing
-        self._cost, self._clock = LocalCost(first_cost), CoarseClock()
+        self._cost = LocalCost(first_cost, 0.0)
         self._yours: set[str] = set()
         self._seen, self._cost_next_s = -1, 0.0
         self._was_idle = True
@@ -108,8 +100,6 @@ class Telemetry:
 
     def arriving(self, request: HostRequest) -> None:
         """A request is about to be queued."""
-        if not self._scheduler.requests:
-            self._clock.rested()
         params = request.sampling_params
         number = None if params is None else dispatch_of(params.extra_args)
         if number is not None:
@@ -128,18 +118,18 @@ class Telemetry:
     def scheduled(self, output: StepOutput) -> None:
         """A step was scheduled."""
         if output.total_num_scheduled_tokens:
-            began_s = time.perf_counter()
-            self._clock.scheduled(output, None)
-            self.spent_s += time.perf_counter() - began_s
             self.tick()
 
-    def step_done(self, output: StepOutput) -> None:
-        """A step's result is in."""
-        sample = self._clock.done(output)
-        if sample is not None:
-            began_s = time.perf_counter()
-            self._cost.add(sample, self._budget_tokens())
-            self.spent_s += time.perf_counter() - began_s
+    def measured(self, work: Work, seconds: float) -> None:
+        """A step is over: have it learnt how long it took."""
+        began_s = time.perf_counter()
+        self._scheduler.learner.put(partial(self._learn, self._budget_tokens()), work, seconds)
+        self.spent_s += time.perf_counter() - began_s
+
+    def _learn(self, budget_tokens: float, work: Work, seconds: float) -> None:
+        """The learner's thread does this."""
+        self._cost.budget_tokens = budget_tokens
+        self._cost.add(work, seconds)
 
     def rested(self) -> None:
         """Requests have left: says at once if none is there any more."""
@@ -187,7 +177,7 @@ class Telemetry:
         """L_e: by the step budgets' model, LENS's of Eq. 1 or ours; else by what was learnt here."""
         budgets = self._scheduler.budgets
         known = None if budgets is None else budgets.step_s
-        return cost.step(*self._clock.latest) if known is None else known
+        return cost.seconds(self._scheduler.clock.latest) if known is None else known
 
     def _peak_tokens_per_s(self, cost: CostModel) -> float:
         """P_max, of the same model."""
@@ -213,7 +203,7 @@ class Telemetry:
         for row in looked:
             left = rel_of(row).lengths.expected_left
             output += left[min(row.num_output_tokens, len(left) - 1)]
-        of_step = float(self._clock.latest.prefill_tokens)
+        of_step = float(self._scheduler.clock.latest.prefill_tokens)
         return _Work(prompt + of_step, output * len(running) / len(looked), len(running))
 
     def _waiting(self) -> _Work:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from benchmarks.clocks import ChargedClock, LinearCosts
+from benchmarks.clocks import ChargedClock
 from benchmarks.deadlines.workflows import DeadlineStepSpec
 from benchmarks.effective.attainment import RequestLimits, RequestRecord
 from benchmarks.lens import (
@@ -21,11 +21,21 @@ from benchmarks.lens import (
     meets,
     rows_of,
 )
-from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, BesideLoad, Kept, came, kept, trace
+from benchmarks.slo.beside import (
+    PROMPT,
+    ROW_OUTPUT,
+    ROW_PROMPT,
+    ROWS,
+    BesideLoad,
+    Kept,
+    came,
+    kept,
+    trace,
+)
 from benchmarks.slo.step_times import fitted
-from relserve.policies.budget.model import OURS
-from relserve.policies.budget.state import Work
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.structured import OURS
+from relserve.policies.model.work import Work
 from tests.policies.budget.seen import works
 
 REGIME = LensRegime(0.02, 0.1)
@@ -88,7 +98,7 @@ def measured() -> list[list[float]]:
     rng = random.Random(3)
     cost = (3e-3, 2.4e-5, 1e-4, 4e-5, 6e-7, 2.5e-8)
     return [
-        [*work, (cost[0] + float(np.dot(cost[1:], work))) * rng.lognormvariate(0.0, 0.03)]
+        [*work.row, (cost[0] + float(np.dot(cost[1:], work.row))) * rng.lognormvariate(0.0, 0.03)]
         for work in works(600)
     ]
 
@@ -126,7 +136,7 @@ def test_a_charged_step_moves_the_clock_by_what_it_counts_as() -> None:
     executor.execute_model(Scheduled())
     took_s = clock.samples[0].seconds
     assert took_s > 0
-    clock.cost = LinearCosts(CostModel(0.0, 0.0, 10.0, 5.0))
+    clock.cost = CostModel(0.0, 0.0, 10.0, 5.0)
     began_s = clock.now()
     executor.execute_model(Scheduled())
     executor.sample_tokens(None)

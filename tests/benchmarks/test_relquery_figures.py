@@ -26,7 +26,7 @@ from benchmarks.relquery_figures import Replay, interval, known_lengths, p99, ra
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import NAMES
 

@@ -16,10 +16,14 @@ from relserve.calibration.fitting import calibrate, kind_of, token_costs
 from relserve.calibration.points import points, prompt_lengths
 from relserve.calibration.token_steps import token_points
 from relserve.errors import EngineStartError, ModelError
-from relserve.policies.caching.measured import CacheSample
-from relserve.policies.cost import CostModel, StepSample
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.work import MeasuredStep, Work
 
 TRUE = CostModel(8e-5, 4e-3, 2e-4, 3e-3, mixed_base_s=5e-3)
+
+
+def step(tokens: float, decodes: float, seconds: float, **read: float) -> MeasuredStep:
+    return MeasuredStep(Work(tokens, num_decodes=decodes, **read), seconds)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,7 @@ def test_points_fit_the_engine_and_reach_its_limits(max_tokens: int, max_seqs: i
 
 def test_a_round_cut_short_has_every_kind() -> None:
     first = points(4096, 128)[:9]
-    assert {kind_of(StepSample(*point, 1.0)) for point in first} == {"prefill", "decode", "mixed"}
+    assert {kind_of(step(*point, 1.0)) for point in first} == {"prefill", "decode", "mixed"}
 
 
 @pytest.mark.parametrize(
@@ -56,9 +60,7 @@ def test_prompts_make_up_the_prefill(tokens: int, max_rows: int, longest: int) -
 
 def test_the_fit_comes_with_its_error_by_kind() -> None:
     rng = random.Random(1)
-    samples = [
-        StepSample(*point, TRUE.step(*point) * rng.uniform(0.95, 1.05)) for point in points(2048, 64) * 8
-    ]
+    samples = [step(*point, TRUE.step(*point) * rng.uniform(0.95, 1.05)) for point in points(2048, 64) * 8]
     found = calibrate(samples)
     assert found.model.prefill(1000) == pytest.approx(TRUE.prefill(1000), rel=0.05)
     assert found.model.decode(30) == pytest.approx(TRUE.decode(30), rel=0.05)
@@ -85,9 +87,9 @@ def test_the_cost_of_tokens_is_found_by_type() -> None:
         seconds = TRUE.decode(point.num_rows) + read * (4e-7 if point.cache == "kv" else 9e-7)
         kv, hidden = (read, 0) if point.cache == "kv" else (0, read)
         samples.append(
-            CacheSample(StepSample(0, point.num_rows, seconds * rng.uniform(0.98, 1.02)), kv, hidden)
+            step(0, point.num_rows, seconds * rng.uniform(0.98, 1.02), kv_tokens=kv, hidden_tokens=hidden)
         )
-    found = token_costs([*samples, CacheSample(StepSample(100, 0, 5.0), 0, 0)])
+    found = token_costs([*samples, step(100, 0, 5.0)])
     assert found == pytest.approx((4e-7, 9e-7), rel=0.1)
     assert run.hidden_table(found, TRUE).row_count == 2
     with pytest.raises(ValueError, match="at least 8 measured decodes, there are 3"):
@@ -106,14 +108,14 @@ def test_hidden_states_of_the_tiny_model_are_measured(
     measured = run.measure_tokens(run.path_of("tiny"), args, 5.0, tmp_path / "logs" / "log", said.append)
     assert said[0]["forbids_hidden"] == []
     costs = token_costs(measured.samples)
-    assert any(sample.hidden_tokens for sample in measured.samples)
+    assert any(sample.work.hidden_tokens for sample in measured.samples)
     assert all(0 <= seconds < 1e-3 for seconds in costs)
     assert measured.path.parent == tmp_path / "cost"
 
 
 def test_too_few_steps_are_an_error() -> None:
     with pytest.raises(ValueError, match="at least 8"):
-        calibrate([StepSample(10, 0, 1.0)])
+        calibrate([step(10, 0, 1.0)])
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "scripted", "http://127.0.0.1:1/v1", "/tmp"])

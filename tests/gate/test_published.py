@@ -21,7 +21,7 @@ from relserve.policies.admission.offline import profile
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.saber import DELTA_S
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.settings import load
 from tests.gate.entered import entered
 

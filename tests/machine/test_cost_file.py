@@ -9,7 +9,7 @@ import pytest
 
 from relserve.machine import cost_file, hardware
 from relserve.machine.cost_file import cost_path, find_cost
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS, read
 
 COST = CostModel(1e-5, 2e-3, 3e-5, 4e-3, 5e-3)

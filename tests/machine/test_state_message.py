@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from relserve.errors import UsageError
 from relserve.machine.state_message import MAC_BYTES, MAX_BYTES, Refused, Target, decode, encode, mac_of
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.state import Report
+from relserve.policies.model.linear import CostModel
 
 TOKEN = "0123456789abcdef"
 TARGET = Target("127.0.0.1:9", TOKEN, "a")

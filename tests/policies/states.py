@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard, NoGuard
 from relserve.policies.scheduling.order import Numbers, RelQueryOrder

@@ -13,7 +13,7 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
 from relserve.machine.cost_file import cost_path, learnt_cost_path
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.session.estimate import SAMPLE, by_cost, estimate, measure
 from relserve.session.history import History, QueryRecord

@@ -57,7 +57,12 @@ def test_the_default_models_server_and_allowed_hosts_may_be_asked() -> None:
         hosts.check(model)
     for model in ("https://gpu.example/v1", "http://gpu.example:1", "http://cpu.example:9/v1"):
         hosts.check(model)
-    for model in ("http://cpu.example:8", "http://user@third.example", "http://gpu.example.evil/v1", "http://["):
+    for model in (
+        "http://cpu.example:8",
+        "http://user@third.example",
+        "http://gpu.example.evil/v1",
+        "http://[",
+    ):
         with pytest.raises(ForbiddenError):
             hosts.check(model)
     ModelHosts(hosts=["*"]).check(URL)

@@ -10,7 +10,7 @@ from relserve.call.answer_types import Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import Sampling, sampling_of
 from relserve.call.turns import ChatTurn
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.session.prompt_price import ExpectedWork, expected_output, expected_work, price, slopes_s
 
 COST = CostModel(0.001, 0.1, 0.02, 0.2)

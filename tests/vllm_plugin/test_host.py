@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 import relserve
-from relserve.policies.cost import StepFeatures
+from relserve.policies.model.work import Work
 from relserve.vllm_plugin import host
-from relserve.vllm_plugin.step_features import step_features
+from relserve.vllm_plugin.step_work import work_of
 
 PACKAGE = Path(relserve.__file__).parent
 VLLM_FILES = ("batches", "cache/vllm_parts", "engines", "host", "openai_app")
@@ -54,11 +54,15 @@ def test_a_token_takes_room_in_every_group_of_layers(groups: int, tokens: int) -
     assert (host.num_kv_tokens(scheduler), host.num_free_kv_tokens(scheduler)) == (tokens, tokens // 2)
 
 
-def test_features_of_a_mixed_step() -> None:
+def test_the_work_of_a_mixed_step() -> None:
     requests = {
         "decodes": SimpleNamespace(num_computed_tokens=51, num_prompt_tokens=50),
         "begins": SimpleNamespace(num_computed_tokens=30, num_prompt_tokens=80),
         "ends": SimpleNamespace(num_computed_tokens=80, num_prompt_tokens=80),
     }
     output = SimpleNamespace(num_scheduled_tokens={"decodes": 1, "begins": 30, "ends": 20})
-    assert step_features(output, requests) == StepFeatures(50, 1)
+    pairs, cached_pairs = 30 * 31 / 2 + 20 * 60 + 20 * 21 / 2, 20 * 60
+    work = Work(50, 2, 1, 50 + 60, pairs, cached_pairs, kv_tokens=50)
+    assert work_of(output, requests) == work == work_of(output, requests, lambda _: "kv")
+    hidden = work_of(output, requests, lambda _: "hidden")
+    assert hidden == work._replace(kv_tokens=0, hidden_tokens=50, made_tokens=60)

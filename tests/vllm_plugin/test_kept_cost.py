@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from relserve.machine.cost_file import cost_path, find_cost, learnt_cost_path
-from relserve.policies.cost import CostModel, FixedCost, OnlineCost, StepSample
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import FixedCost, OnlineCost
+from relserve.policies.model.work import Work
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.kept_cost import KeptCost
 from relserve.vllm_plugin.settings import FIRST_GUESS, read
@@ -29,7 +31,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def measure(cost: OnlineCost, file: KeptCost, num_steps: int) -> None:
     for step in range(num_steps):
         tokens, decodes = (0, 5) if step % 3 else (200, 0)
-        cost.add(StepSample(tokens, decodes, TRUE.step(tokens, decodes)))
+        cost.add(Work(tokens, num_decodes=decodes), TRUE.step(tokens, decodes))
         file.tick(cost)
 
 
@@ -62,7 +64,7 @@ def test_what_it_began_with_is_no_news_and_a_model_that_foresees_nothing_is_not_
     file = KeptCost(path, cost, every_s=0.01)
     file.tick(cost)
     for step in range(32):  # each a thousand times the one before or a thousandth of it
-        cost.add(StepSample(200, 0, 1e-3 * 1000 ** (step % 2)))
+        cost.add(Work(200), 1e-3 * 1000 ** (step % 2))
         file.tick(cost)
     file.close()
     assert not path.exists()

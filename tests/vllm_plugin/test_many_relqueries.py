@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from relserve.call.rel_tag import RelTag
-from relserve.policies.cost import CostModel, FixedCost
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, StepView
 from relserve.policies.scheduling.variants import DEFAULT, make

@@ -19,7 +19,7 @@ from relserve.policies.dispatch.member_table import TRUST_S
 from relserve.policies.dispatch.state import Report
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.state_sender import ALIVE_S, EVERY_S, STUCK_S, StateSender
-from relserve.vllm_plugin.step_features import work_of
+from relserve.vllm_plugin.step_work import work_of
 from relserve.vllm_plugin.telemetry import LOOKS, Telemetry
 from tests.modules import later
 from tests.policies.budget.seen import seconds_of, works
@@ -96,7 +96,7 @@ def test_prism_is_told_what_the_model_of_the_step_budgets_says(ear: Ear, variant
     for arrival in arrivals_of(4, rel_id="free"):
         scheduler.add_request(arrival.request())
     scheduler.schedule()
-    assert report_of(scheduler).step_s == cost.step(*scheduler.telemetry._clock.latest)
+    assert report_of(scheduler).step_s == cost.seconds(scheduler.clock.latest)
     assert report_of(scheduler).peak_tokens_per_s == model.peak_tokens_per_s
     scheduler.shutdown()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import sampling_of
-from relserve.policies.cost import CostModel
 from relserve.policies.filter_order import STEP, FilterCounts, cheapest, next_block, sample_size, spread
+from relserve.policies.model.linear import CostModel
 from relserve.session.prompt_price import expected_work, price
 from relserve_duckdb.rehearse.filter_shape import Filter
 from relserve_duckdb.rehearse.input_scan import InputScan

@@ -151,4 +151,3 @@ class SimulatedCurveEngine:
 def usl_speed(alone: float, alpha: float, beta: float) -> Callable[[int], float]:
     """A curve by the Universal Scalability Law."""
     return lambda load: alone / (1.0 + alpha * (load - 1) + beta * load * (load - 1))
-

@@ -14,13 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.simulator.requests.sim_request import SimRequest
-from lab.simulator.requests.times import Roofline, Seconds, StepSize
 from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import BudgetView, Column, Decodes, EndedRequest, Prompts, Work
+from relserve.policies.budget.state import BudgetView, Decodes, EndedRequest, Prompts
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.requests import NOTHING, Floats, Ints, RequestColumns
-from relserve.policies.caching.state import BatchLimits, CacheCosts, CachePlan, CacheView
+from relserve.policies.caching.state import BatchLimits, CachePlan, CacheView
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.roofline import Roofline
+from relserve.policies.model.work import Column, Work
 
 
 class StepTimeChange(NamedTuple):
@@ -71,7 +73,6 @@ class Budgeted:
     _first_s: dict[str, float] = field(default_factory=dict)
     _late_s: dict[str, float] = field(default_factory=dict)
     _room: float = 0.0
-    _num_decodes: int = 0
     _num_ended: int = 0
     _total_output: int = 0
 
@@ -86,7 +87,7 @@ class Budgeted:
 
     @property
     def costs(self) -> CacheCosts:
-        """See `StepTimes.costs`."""
+        """See `EngineTimes.costs`."""
         return self.times.roofline.costs
 
     def plan(self, view: CacheView) -> CachePlan:
@@ -97,7 +98,6 @@ class Budgeted:
         chosen = self.policy.choose(seen)
         limits = BatchLimits(chosen.requests, chosen.tokens)
         plan = replace(self._memory.plan(view._replace(limits=limits), came_s), most_tokens=chosen.tokens)
-        self._num_decodes = seen.num_decodes
         self._room = float(chosen.tokens - seen.num_decodes)
         self.budgets.append((view.now_s, chosen.tokens, 0))
         return plan
@@ -166,27 +166,20 @@ class Budgeted:
         ]
         return np.array(found)
 
-    def seconds(self, size: StepSize) -> float:
-        """See `StepTimes.seconds`; the policy is told."""
+    def seconds(self, work: Work) -> float:
+        """See `StepTime.seconds`; the policy is told."""
         noise = float(np.exp(self._random.normal(0.0, self.times.noise)))
         hiccup_s = self.times.hiccup_s * (self._random.random() < self.times.hiccups)
-        plain = self.times.roofline.seconds(size) + size.cached_pairs * self.times.roofline.pair_s
+        plain = self.times.roofline.seconds(work) + work.cached_pairs * self.times.roofline.pair_s
         seconds = (plain * noise + hiccup_s) * self.times.factor(self.now_s)
-        decodes = min(self._num_decodes, size.num_requests)
-        self.policy.measured(
-            Work(
-                size.tokens - decodes, size.num_requests - decodes, decodes, size.kv_context,
-                size.pairs + size.cached_pairs,
-            ),
-            seconds,
-        )  # fmt: skip
+        self.policy.measured(work, seconds)
         if self.budgets:
             at_s, tokens, _ = self.budgets[-1]
-            self.budgets[-1] = (at_s, tokens, size.tokens)
+            self.budgets[-1] = (at_s, tokens, int(work.num_tokens))
         return seconds
 
-    def of_decodes(self, size: StepSize, growth: tuple[int, int], num_steps: int) -> Seconds:
-        """See `StepTimes.of_decodes`; the policy is not told of steps that nobody was asked about."""
+    def of_decodes(self, work: Work, growth: tuple[int, int], num_steps: int) -> Column:
+        """See `EngineTimes.of_decodes`; the policy is not told of steps that nobody was asked about."""
         noise = np.exp(self._random.normal(0.0, self.times.noise, num_steps))
-        found: Seconds = self.times.roofline.of_decodes(size, growth, num_steps) * noise
+        found: Column = self.times.roofline.of_decodes(work, growth, num_steps) * noise
         return found * self.times.factor(self.now_s)

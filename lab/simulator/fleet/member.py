@@ -14,15 +14,15 @@ from lab.simulator.budget.engine import Budgeted
 from lab.simulator.budget.run import BudgetedEngineSpec
 from lab.simulator.requests.engine import RequestsEngineSpec, RequestsStep, SimulatedRequestsEngine
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
-from relserve.policies.budget.model import StepModel
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
 from relserve.policies.caching.requests import NOTHING, Floats
 from relserve.policies.caching.state import BatchLimits, BlockMemory
-from relserve.policies.cost import StepSample
-from relserve.policies.dispatch.local_cost import LocalCost
 from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Member, Report
+from relserve.policies.model.local_cost import LocalCost
+from relserve.policies.model.structured import StepModel
+from relserve.policies.model.work import Work
 
 
 class SimulatedMemberSpec(NamedTuple):
@@ -59,7 +59,6 @@ class Learning:
 
     inner: BudgetPolicy
     cost: LocalCost
-    budget_tokens: float
     foreseen_s: float = 0.0
 
     @property
@@ -80,7 +79,7 @@ class Learning:
     def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         found = self.inner.choose(view)
-        self.budget_tokens = float(found.tokens)
+        self.cost.budget_tokens = float(found.tokens)
         return found
 
     @property
@@ -92,14 +91,14 @@ class Learning:
     def foresee(self, work: Work) -> float:
         """L_e of a step, of the same model."""
         if self.model is None or not self.model.is_ready:
-            return self.cost.model.step(work.prefill_tokens, work.num_decodes)
-        return float(self.model.predict(np.array([work], dtype=float))[0])
+            return self.cost.model.seconds(work)
+        return self.model.seconds(work)
 
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
         self.foreseen_s = self.foresee(work)
         self.inner.measured(work, seconds)
-        self.cost.add(StepSample(work.prefill_tokens, work.num_decodes, seconds), self.budget_tokens)
+        self.cost.add(work, seconds)
 
     def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
@@ -161,7 +160,7 @@ class SimMember:
         self._done.clear()
         self._held.clear()
         self.learning = Learning(
-            self.spec.policy(), LocalCost(self.spec.member.cost), engine.max_num_batched_tokens
+            self.spec.policy(), LocalCost(self.spec.member.cost, engine.max_num_batched_tokens)
         )
         self.budgeted = Budgeted(self.learning, engine.times, self.seed + 1000 * self.incarnation)
         blocks = engine.num_blocks - self.spec.cache_tokens // 16
@@ -195,11 +194,11 @@ class SimMember:
         if len(self._decoding) == len(self.engine.live) and self._go_on(now_s):
             return self._end_s
         self.step = self.engine.begin(self.budgeted.plan(self.engine.view(now_s)))
-        if not self.step.size.tokens:
+        if not self.step.work.num_tokens:
             raise RuntimeError(f"{self.spec.name} runs none of its {len(self.engine.live)} requests")
-        step_s = self.budgeted.seconds(self.step.size)
+        step_s = self.budgeted.seconds(self.step.work)
         if self.step.num_prompts:
-            self._budget = self.learning.budget_tokens
+            self._budget = self.learning.cost.budget_tokens
         return now_s + step_s
 
     def _go_on(self, now_s: float) -> bool:

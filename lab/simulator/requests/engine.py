@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
-from lab.simulator.requests.times import Seconds, StepSize, StepTimes
+from lab.simulator.requests.times import EngineTimes
 from relserve.policies.caching.requests import NOTHING as NOTHING_HELD
 from relserve.policies.caching.requests import CacheType, RequestColumns, RequestState
 from relserve.policies.caching.state import BatchLimits, BlockMemory, CachePlan, CacheView
+from relserve.policies.model.work import Column, Work
 
 
 class RequestsEngineSpec(NamedTuple):
@@ -23,13 +24,13 @@ class RequestsEngineSpec(NamedTuple):
             mixed plan only the prompts then run, where it has any.
     """
 
-    times: StepTimes
+    times: EngineTimes
     memory: BlockMemory
     limits: BatchLimits
     exclusive: bool = False
 
 
-NOTHING = StepSize(0, 0.0, 0, 0, 0)
+NOTHING = Work()
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class RequestsStep:
     cut: list[SimRequest] = field(default_factory=list)
     num_prompts: int = 0
     num_dropped: int = 0
-    size: StepSize = NOTHING
+    work: Work = NOTHING
 
 
 class SimulatedRequestsEngine:
@@ -134,7 +135,9 @@ class SimulatedRequestsEngine:
         return prompts[:whole] or run
 
     def _compute(self, run: list[tuple[SimRequest, CacheType]], step: RequestsStep, budget: int) -> None:
-        pairs, cached_pairs, contexts, left = 0.0, 0.0, {"kv": 0, "hidden": 0}, budget
+        pairs, cached_pairs, left = 0.0, 0.0, budget
+        context = made = num_decodes = 0
+        read = {"kv": 0, "hidden": 0}
         for request, cache in run:
             if left <= 0:
                 break
@@ -148,7 +151,12 @@ class SimulatedRequestsEngine:
             self.used_blocks += needed - request.blocks
             request.blocks = needed
             before, tokens = request.num_computed, request.num_tokens - request.num_computed
-            contexts[cache] += before
+            context += before
+            if tokens == 1 and request.token_s:
+                num_decodes += 1
+                read[cache] += before
+            elif cache == "hidden":
+                made += before
             if tokens > 1:
                 step.num_prompts += 1
                 tokens = min(tokens, left)
@@ -157,10 +165,10 @@ class SimulatedRequestsEngine:
             left -= tokens
             request.num_computed = before + tokens
             (step.done if request.num_computed == request.num_tokens else step.cut).append(request)
-        computed = len(step.done) + len(step.cut)
-        step.size = StepSize(
-            budget - left, pairs, computed, contexts["kv"], contexts["hidden"], cached_pairs
-        )
+        step.work = Work(
+            budget - left - num_decodes, len(step.done) + len(step.cut) - num_decodes, num_decodes,
+            context, pairs + cached_pairs, cached_pairs, read["kv"], read["hidden"], made,
+        )  # fmt: skip
 
     def finish(self, step: RequestsStep, now_s: float) -> None:
         """End a step: each request that has computed all says one more token; those that have said all go."""
@@ -198,7 +206,7 @@ class SimulatedRequestsEngine:
         self.gave_tokens(step.done, ends[:num_steps].tolist())
         return float(ends[num_steps - 1]), num_steps
 
-    def decodes(self, requests: Sequence[SimRequest], now_s: float) -> Seconds:
+    def decodes(self, requests: Sequence[SimRequest], now_s: float) -> Column:
         """When each of the steps ends that decode these requests, in a row from now on.
 
         There are so many until one of them has said all or memory is short, if nobody else comes in.
@@ -209,8 +217,8 @@ class SimulatedRequestsEngine:
         free = self.spec.memory.num_blocks - self.used_blocks
         held = int(sum([r.blocks for r in requests]))
         num_steps = _most_steps(tokens, sizes, held + free, most)
-        size, growth = _next_size(requests)
-        seconds = self.spec.times.of_decodes(size, growth, num_steps)
+        work, growth = _next_work(requests)
+        seconds = self.spec.times.of_decodes(work, growth, num_steps)
         return np.add.accumulate(np.concatenate([[now_s], seconds]))[1:]
 
     def gave_tokens(self, requests: Sequence[SimRequest], token_s: Sequence[float]) -> None:
@@ -233,11 +241,13 @@ class SimulatedRequestsEngine:
                 self._remove(request)
 
 
-def _next_size(requests: Sequence[SimRequest]) -> tuple[StepSize, tuple[int, int]]:
+def _next_work(requests: Sequence[SimRequest]) -> tuple[Work, tuple[int, int]]:
     kv = [r.num_computed for r in requests if r.cache == "kv"]
     hidden = [r.num_computed for r in requests if r.cache == "hidden"]
     number = len(requests)
-    return StepSize(number, 0.0, number, sum(kv), sum(hidden)), (len(kv), len(hidden))
+    of_kv, of_hidden = sum(kv), sum(hidden)
+    work = Work(0, 0, number, of_kv + of_hidden, kv_tokens=of_kv, hidden_tokens=of_hidden)
+    return work, (len(kv), len(hidden))
 
 
 def _most_steps(tokens: np.ndarray, sizes: np.ndarray, blocks: int, most: int) -> int:

@@ -61,7 +61,7 @@ def simulate(
             outcome.requests.append(engine.add(upcoming.pop()))
         next_s = upcoming[-1].arrival_s if upcoming else inf
         step = _planned(engine, policy, now_s, outcome) if engine.live else RequestsStep()
-        if not step.size.tokens:
+        if not step.work.num_tokens:
             if next_s == inf:
                 raise RuntimeError(
                     f"{policy.name} runs none of {len(engine.live)} requests, and no more come"
@@ -69,7 +69,7 @@ def simulate(
             now_s = next_s
             continue
         until_s = _stands_until(policy, engine, step, next_s) if may_jump else 0.0
-        now_s += spec.times.seconds(step.size)
+        now_s += spec.times.seconds(step.work)
         engine.finish(step, now_s)
         outcome.num_steps += 1
         if now_s < until_s and all(not request.is_finished for request in step.done):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from lab.simulator.blocks import SimulatedBlockPool
 from lab.simulator.workflows.queue import StepQueue
 from lab.simulator.workflows.workload import StepSpec
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.state import EngineLoad, Member
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.order import StepOrder

@@ -27,10 +27,10 @@ from relserve.errors import EngineDeadError, EngineError, ModelError
 from relserve.gate.gate import Gate
 from relserve.machine.engine_status import StatusFile
 from relserve.machine.fleet_status import FleetStatus
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.router import Router
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from relserve.errors import EngineDeadError
 from relserve.machine import traces
 from relserve.machine.engine_status import started_at
 from relserve.machine.state_message import told_where
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS
 
 THREADS = "OMP_NUM_THREADS"  # Ray sets it to 1 in actors that take no CPUs

@@ -3,15 +3,15 @@
     model = "tiny"          # what all members answer with; may be left out where all are servers
     dispatch = "predicted"  # a name in `relserve/policies/dispatch/variants.py`
 
-    [[members]]
-    name = "here"
-    replicas = 2            # here-1 and here-2
-    engine_args = { max_num_seqs = 64 }
+[[members]]
+name = "here"
+replicas = 2            # here-1 and here-2
+engine_args = { max_num_seqs = 64 }
 
-    [[members]]
-    name = "there"
-    url = "http://10.0.0.7:8000/v1"
-    weight = 2.0
+[[members]]
+name = "there"
+url = "http://10.0.0.7:8000/v1"
+weight = 2.0
 """
 
 from __future__ import annotations

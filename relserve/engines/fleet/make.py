@@ -20,7 +20,7 @@ from relserve.engines.keys import server_key
 from relserve.engines.local.engine import LocalEngine
 from relserve.gate.made import make_gate
 from relserve.policies.admission.request import SloClasses
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.settings import Settings
 from relserve.vllm_plugin.settings import read
 
@@ -52,8 +52,11 @@ def make_fleet(
         settings.admission, settings.shares, SloClasses(classes()), name, first_cost, len(file.members)
     )
     servers = UrlLauncher(
-        file.model, partial(server_key, settings=settings, is_named=True), settings.timeout_s,
-        settings.max_in_flight, settings.max_retries,
+        file.model,
+        partial(server_key, settings=settings, is_named=True),
+        settings.timeout_s,
+        settings.max_in_flight,
+        settings.max_retries,
     )
     if are_servers:
         return FleetEngine(name, file, lambda _: servers, announce=announce, gate=gate)

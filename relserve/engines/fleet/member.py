@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.protocol import Engine
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.instalments import FIRST_ROWS
 from relserve.policies.dispatch.state import Member
+from relserve.policies.model.linear import CostModel
 
 # Of a member of which nothing is known: about an 8B model on a GPU. Members are compared by it, no more.
 UNKNOWN_COST = CostModel(3e-5, 3e-3, 2e-5, 9e-3, mixed_base_s=3e-3)

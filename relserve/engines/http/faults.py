@@ -73,9 +73,7 @@ def fault_of(error: Exception) -> Fault:
     return Fault(RetryAction.FAIL_ROW, _roots(error))
 
 
-def _of_status(
-    status: int, message: str, names: tuple[str, ...] = (), after_s: float | None = None
-) -> Fault:
+def _of_status(status: int, message: str, names: tuple[str, ...] = (), after_s: float | None = None) -> Fault:
     """What an HTTP status means; `names` are the server's own for the error."""
     out_of_money = not _OUT_OF_MONEY.isdisjoint(names)
     is_for_all = status == 403 and not _OF_THE_ROW.search(message)  # whose words may repeat the row's

@@ -68,9 +68,7 @@ async def send_error(
     await send_whole(send, status, body.encode(), headers)
 
 
-async def send_whole(
-    send: Any, status: int, body: bytes, headers: Mapping[str, str] | None = None
-) -> None:
+async def send_whole(send: Any, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
     """Answer with JSON."""
     told = {"content-type": "application/json", **(headers or {})}
     sent = [(name.encode(), value.encode()) for name, value in told.items()]

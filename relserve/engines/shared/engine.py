@@ -28,7 +28,7 @@ from relserve.engines.shared.wire import (
     write_submission,
 )
 from relserve.errors import EngineDeadError, EngineStartError
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.settings import ADMISSIONS
 from relserve.version import VERSION

@@ -8,7 +8,7 @@ token a step, and the prompts of those that come in place of others ride in the 
 from __future__ import annotations
 
 from relserve.policies.admission.scalability import SpeedSample
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 
 LOADS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100)  # static limits of section III go up to 100
 PROMPT_SHARE = 1350 / 1077  # tokens of a prompt for one of its answer, Table I's four tasks alike (W3)

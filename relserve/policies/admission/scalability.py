@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from relserve.policies.model.work import Work
+
 Kind = Literal["usl", "logistic", "linear"]
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 SLOWEST = 1e-3  # tokens a second: no speed is predicted below it, so that whatever divides by one may
@@ -67,6 +69,13 @@ class Fit:
     parameters: tuple[float, ...]
     r2: float
     num_samples: int
+
+    def seconds(self, work: Work) -> float:
+        """Seconds of a step in which so many requests decode, a token each; see `StepTime.seconds`.
+
+        SABER knows no other steps: prompts slow the speeds down that were measured.
+        """
+        return 1.0 / self.speed(work.num_decodes) if work.num_decodes else 0.0
 
     def speed(self, load: float) -> float:
         """Tokens a second of each of so many requests (at least one), positive and finite."""

@@ -6,9 +6,26 @@ from relserve.policies.admission.in_time import InTimeAdmission
 from relserve.policies.admission.policy import AdmissionPolicy
 from relserve.policies.admission.saber import Saber
 from relserve.policies.admission.static import LIMITS, StaticLimit
+from relserve.policies.registry import Registry
 
-NAMES = ("in_time", "saber", *[f"static-{limit}" for limit in LIMITS])
 FORMER = {"ours": "in_time"}  # earlier names, which configurations may still have
+
+
+def _static(name: str, limit: int) -> AdmissionPolicy:
+    return StaticLimit(name, limit)
+
+
+_POLICIES: Registry[AdmissionPolicy] = Registry(
+    "admission policy",
+    {
+        "in_time": lambda name, seed: InTimeAdmission(name),
+        "saber": lambda name, seed: Saber(name, seed=seed),
+        **{f"static-{limit}": lambda name, seed, limit=limit: _static(name, limit) for limit in LIMITS},
+    },
+    {"static": _static},
+    former=FORMER,
+)
+NAMES = _POLICIES.names
 
 
 def make(name: str, seed: int = 0) -> AdmissionPolicy:
@@ -20,12 +37,4 @@ def make(name: str, seed: int = 0) -> AdmissionPolicy:
     Raises:
         ValueError: there is none; the message lists them.
     """
-    name = FORMER.get(name, name)
-    if name == "in_time":
-        return InTimeAdmission(name)
-    if name == "saber":
-        return Saber(name, seed=seed)
-    kind, _, limit = name.partition("-")
-    if kind == "static" and limit.isdecimal() and int(limit):
-        return StaticLimit(name, int(limit))
-    raise ValueError(f"no admission policy {name!r}; there are: {', '.join(NAMES)} and any static-N")
+    return _POLICIES.make(name, seed)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from relserve.policies.budget.model import PUBLISHED, StepModel
-from relserve.policies.budget.state import Budget, BudgetView, Column, EndedRequest, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
 from relserve.policies.budget.static import within
 from relserve.policies.budget.target import TradeOff, target_s
+from relserve.policies.model.structured import PUBLISHED, StepModel
+from relserve.policies.model.work import NUM_COLUMNS, Column, Work
 
 SEARCHES, EPSILON, RELAX, LEAST = 10, 0.05, 0.1, 0.9
 
@@ -90,6 +91,6 @@ class Lens:
 
     def _predict(self, batch: Column, tokens: Column) -> Column:
         """Predict(B, S), which looks at these two only: who decodes does not matter."""
-        works = np.zeros((len(batch), len(Work._fields)))
+        works = np.zeros((len(batch), NUM_COLUMNS))
         works[:, 0], works[:, 1] = tokens, batch
         return self.model.predict(works)

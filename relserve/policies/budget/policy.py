@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from relserve.policies.budget.model import StepModel
-from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
+from relserve.policies.model.structured import StepModel
+from relserve.policies.model.work import Work
 
 
 class BudgetPolicy(Protocol):

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.budget.model import OURS, StepModel
-from relserve.policies.budget.state import Budget, BudgetView, Column, EndedRequest, Work, works_at
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, works_at
 from relserve.policies.budget.static import within
+from relserve.policies.model.structured import OURS, StepModel
+from relserve.policies.model.work import NUM_COLUMNS, Column, Work
 
 FIRST = (1.0, 0.5, 1.5)  # shares of `before_learning`: of steps that are all alike nothing is learnt
 SURE = 4.0  # no step has more prompt tokens than so many times those of the largest that was measured
@@ -76,7 +77,7 @@ class SlackBudget:
     def _alone_s(self, view: BudgetView) -> Column:
         """Steps of one row that decodes, of two, and so on, with contexts like those of the rows here."""
         rows = np.arange(1.0, view.most_requests + 1.0)
-        works = np.zeros((len(rows), len(Work._fields)))
+        works = np.zeros((len(rows), NUM_COLUMNS))
         works[:, 2], works[:, 3] = rows, rows * (view.decodes.context_tokens / max(view.num_decodes, 1))
         return self.model.predict(works)
 

@@ -6,25 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-Column = np.ndarray[tuple[int], np.dtype[np.float64]]
-Table = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-
-
-class Work(NamedTuple):
-    """What a step computes, as far as its duration may hang on it.
-
-    Attributes:
-        prefill_tokens: tokens of prompts.
-        num_prefills, num_decodes: requests that they belong to, and those that decode one token each.
-        context_tokens: tokens in memory that all of them attend to.
-        pairs: pairs of a prompt's token with one that it attends to.
-    """
-
-    prefill_tokens: float = 0.0
-    num_prefills: float = 0.0
-    num_decodes: float = 0.0
-    context_tokens: float = 0.0
-    pairs: float = 0.0
+from relserve.policies.model.work import NUM_COLUMNS, Column, Table
 
 
 class Decodes(NamedTuple):
@@ -124,7 +106,7 @@ class EndedRequest(NamedTuple):
 def works_at(view: BudgetView, tokens: Column) -> Table:
     """The work of steps of so many tokens, a row each: decodes first, then the prompts in their order."""
     prompts = view.prompts
-    rows = np.zeros((len(tokens), len(Work._fields)))
+    rows = np.zeros((len(tokens), NUM_COLUMNS))
     rows[:, 2], rows[:, 3] = view.num_decodes, view.decodes.context_tokens
     if not len(prompts.uncomputed):
         return rows

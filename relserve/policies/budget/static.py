@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
+from relserve.policies.model.work import Work
 
 
 @dataclass(frozen=True)

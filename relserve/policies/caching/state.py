@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from relserve.policies.caching.requests import Bools, CacheType, Ints, RequestColumns
-from relserve.policies.cost import CostModel
+from relserve.policies.model.cache_costs import CacheCosts
 
 Phase = Literal["prefill", "decode", "mixed"]
 
@@ -38,37 +38,6 @@ class BlockMemory(NamedTuple):
     def tokens_per_block(self, cache: CacheType) -> int:
         """Tokens that a block holds as this type."""
         return self.hidden_tokens_per_block if cache == "hidden" else self.kv_tokens_per_block
-
-
-class CacheCosts(NamedTuple):
-    """What steps cost, in seconds.
-
-    Attributes:
-        steps: the step without what attention reads.
-        kv_token_s: what a cached token adds to each step in which its request decodes, as keys and values.
-        hidden_token_s: the same as a hidden state; with the absorbed path it can be the smaller one.
-        made_token_s: what a cached token of a hidden prompt adds to a step in which more of that prompt is
-            computed: its keys and values are made again.
-        hidden_base_s: what a step takes more because there are hidden states that its decodes read.
-        made_base_s: the same for hidden prompts that go on.
-    """
-
-    steps: CostModel
-    kv_token_s: float
-    hidden_token_s: float
-    made_token_s: float = 0.0
-    hidden_base_s: float = 0.0
-    made_base_s: float = 0.0
-
-    @property
-    def rho(self) -> float:
-        """What a token costs more a step for being hidden (Apt-Serve, Eq. 6, a token), never below 0.
-
-        The paper measures it before it serves: the slope of the time of a model's projections of X to K and
-        V over the tokens projected. Its authors' program divides that slope by 5, which makes hidden look
-        five times cheaper than it is (in simulation 95 % attainment become 29 %); nothing is divided here.
-        """
-        return max(self.hidden_token_s - self.kv_token_s, 0.0)
 
 
 class CacheView(NamedTuple):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from relserve.policies.caching.requests import Bools, CacheType, Floats, Ints
-from relserve.policies.caching.state import BlockMemory, CacheCosts
+from relserve.policies.caching.state import BlockMemory
+from relserve.policies.model.cache_costs import CacheCosts
 
 
 class MemoryPressure(NamedTuple):

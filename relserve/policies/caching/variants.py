@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from relserve.policies.caching.apt import AptServe, AptServeMixed
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.policy import CachingPolicy
 from relserve.policies.caching.steady import Steady
 from relserve.policies.caching.value import Pending
+from relserve.policies.registry import Registry
 
-_VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
+FORMER = {"ours": "steady", "ours-kv": "steady-kv"}  # earlier names, which configurations may still have
+VARIANTS: Registry[CachingPolicy] = Registry("caching policy", {
     "fcfs": lambda name: FirstCome(name),
     "fcfs-hidden": lambda name: FirstCome(name, hidden=True),
     "apt": lambda name: AptServe(name),
@@ -20,9 +20,8 @@ _VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
     "apt-s-kv": lambda name: AptServeMixed(name, hybrid=False),
     "steady": Steady,
     "steady-kv": lambda name: Steady(name, hybrid=False),
-}
-NAMES = tuple(_VARIANTS)
-FORMER = {"ours": "steady", "ours-kv": "steady-kv"}  # earlier names, which configurations may still have
+}, former=FORMER)  # fmt: skip
+NAMES = VARIANTS.names
 
 
 def make(name: str) -> CachingPolicy:
@@ -31,7 +30,4 @@ def make(name: str) -> CachingPolicy:
     Raises:
         ValueError: there is none; the message lists them.
     """
-    name = FORMER.get(name, name)
-    if name not in _VARIANTS:
-        raise ValueError(f"no caching variant {name!r}; there are: {', '.join(NAMES)}")
-    return _VARIANTS[name](name)
+    return VARIANTS.make(name)

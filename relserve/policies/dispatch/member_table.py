@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.state import Column, EngineLoad, Member, Report, Request
+from relserve.policies.model.linear import CostModel
 
 TRUST_S = 2.0  # a member is taken to work on for so long after its latest report
 MIN_TOKEN_S = 1e-12  # of a made-up member whose prompts cost nothing

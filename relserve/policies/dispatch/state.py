@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 
 Column = np.ndarray[tuple[int], np.dtype[np.float64]]
 NOBODY: Mapping[str, float] = {}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.order import FEW, Floats, Numbers
 from relserve.policies.scheduling.state import RelState, StepView
 

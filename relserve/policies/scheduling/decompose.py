@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import ceil
 from typing import Any, NamedTuple
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits, RelState
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from relserve.policies.cost import CostModel, CostSource, StepSample
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import CostSource
+from relserve.policies.model.work import Work
 from relserve.policies.scheduling.decompose import pem
 from relserve.policies.scheduling.due import DeadlineStanding
 from relserve.policies.scheduling.lengths import CapLengths, LengthLearner, RelLengths
@@ -99,9 +101,9 @@ class StepDriver:
         """Whether nothing could be scheduled although nothing was held back."""
         return self._is_stalled and self._latest.reason == EVERYTHING.reason
 
-    def measured(self, sample: StepSample) -> None:
+    def measured(self, work: Work, seconds: float) -> None:
         """A step is over: learn how long it took."""
-        self.cost.add(sample)
+        self.cost.add(work, seconds)
 
     def outlooks(
         self, states: Sequence[RelState], limits: EngineLimits, now_s: float

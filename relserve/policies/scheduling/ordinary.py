@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.order import Numbers, RelQueryOrder
 from relserve.policies.scheduling.priority import miss_ratios

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.arrange import Arrangement, PrefillCandidate, StepChoices
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.due import DeadlineStanding, DueTimes, standing_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.order import RelQueryOrder
 
 NO_ORDER: RelQueryOrder[RelState] = RelQueryOrder()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from relserve.policies.registry import Registry
 from relserve.policies.scheduling.arrange import (
     Exclusive,
     Marginal,
@@ -13,7 +12,7 @@ from relserve.policies.scheduling.arrange import (
     by_total_latency,
 )
 from relserve.policies.scheduling.due import DueTimes, Urgency
-from relserve.policies.scheduling.guard import Guard, NoGuard, PatienceGuard, StarvationGuard
+from relserve.policies.scheduling.guard import NoGuard, PatienceGuard, StarvationGuard
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import Dynamic, FirstComeFirstServed, StaticPriority
@@ -25,26 +24,26 @@ DEFAULT = "dpu+marginal"  # ours; the others are as published, which knows no gu
 # ten times as often and is 1 to 4 % slower on average, a half 1 to 5 %, all 3 to 12 %.
 RESERVE_SHARE = 0.25
 
-_MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
-    "fcfs": lambda _: SchedulingPolicy("fcfs", FirstComeFirstServed(), Mixed(), NO_GUARD),
-    "static": lambda _: SchedulingPolicy("static", StaticPriority(), Mixed(), NO_GUARD),
-    "fcfs+pp": lambda _: SchedulingPolicy(
-        "fcfs+pp", FirstComeFirstServed(), Exclusive(always_prefill, False), NO_GUARD
+VARIANTS: Registry[SchedulingPolicy] = Registry("scheduling variant", {
+    "fcfs": lambda name, _: SchedulingPolicy(name, FirstComeFirstServed(), Mixed(), NO_GUARD),
+    "static": lambda name, _: SchedulingPolicy(name, StaticPriority(), Mixed(), NO_GUARD),
+    "fcfs+pp": lambda name, _: SchedulingPolicy(
+        name, FirstComeFirstServed(), Exclusive(always_prefill, False), NO_GUARD
     ),
-    "static+pp": lambda _: SchedulingPolicy(
-        "static+pp", StaticPriority(), Exclusive(always_prefill, False), NO_GUARD
+    "static+pp": lambda name, _: SchedulingPolicy(
+        name, StaticPriority(), Exclusive(always_prefill, False), NO_GUARD
     ),
-    "dpu+pp": lambda guard: SchedulingPolicy("dpu+pp", Dynamic(), Exclusive(always_prefill), guard),
-    "dpu+dp": lambda guard: SchedulingPolicy("dpu+dp", Dynamic(), Exclusive(always_decode), guard),
-    "dpu+aba": lambda guard: SchedulingPolicy("dpu+aba", Dynamic(), Exclusive(by_total_latency), guard),
-    "dpu+aba checked": lambda guard: SchedulingPolicy(
-        "dpu+aba checked", Dynamic(), Exclusive(by_total_latency), guard, reserve_share=1.0
+    "dpu+pp": lambda name, guard: SchedulingPolicy(name, Dynamic(), Exclusive(always_prefill), guard),
+    "dpu+dp": lambda name, guard: SchedulingPolicy(name, Dynamic(), Exclusive(always_decode), guard),
+    "dpu+aba": lambda name, guard: SchedulingPolicy(name, Dynamic(), Exclusive(by_total_latency), guard),
+    "dpu+aba checked": lambda name, guard: SchedulingPolicy(
+        name, Dynamic(), Exclusive(by_total_latency), guard, reserve_share=1.0
     ),
-    "dpu-exact+aba": lambda guard: SchedulingPolicy(
-        "dpu-exact+aba", Dynamic(exact=True), Exclusive(by_total_latency), guard
+    "dpu-exact+aba": lambda name, guard: SchedulingPolicy(
+        name, Dynamic(exact=True), Exclusive(by_total_latency), guard
     ),
-    "dpu+marginal": lambda guard: SchedulingPolicy(
-        "dpu+marginal",
+    "dpu+marginal": lambda name, guard: SchedulingPolicy(
+        name,
         Dynamic(share_bases=True),
         Marginal(),
         PatienceGuard(ENDLESS) if guard is NO_GUARD else guard,  # which keeps deadlines and nothing else
@@ -53,9 +52,9 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
         ordinary=OrdinaryTraffic(),
         due=DueTimes(),
     ),
-    "hexgen": lambda _: SchedulingPolicy("hexgen", Urgency(), Mixed(), NO_GUARD, learns=True),
-}
-NAMES = tuple(_MAKERS)
+    "hexgen": lambda name, _: SchedulingPolicy(name, Urgency(), Mixed(), NO_GUARD, learns=True),
+})  # fmt: skip
+NAMES = VARIANTS.names
 
 
 def make(name: str, starvation_s: float = 0.0, patience: float = 0.0) -> SchedulingPolicy:
@@ -68,10 +67,7 @@ def make(name: str, starvation_s: float = 0.0, patience: float = 0.0) -> Schedul
     Raises:
         ValueError: no such variant (the message lists them), or two guards.
     """
-    if name not in _MAKERS:
-        raise ValueError(f"no scheduling variant {name!r}; there are: {', '.join(NAMES)}")
     if starvation_s and patience:
         raise ValueError("starvation_s and patience are two guards against the same; set one of them to 0")
-    if starvation_s:
-        return _MAKERS[name](StarvationGuard(starvation_s))
-    return _MAKERS[name](PatienceGuard(patience) if patience else NO_GUARD)
+    paper = StarvationGuard(starvation_s) if starvation_s else NO_GUARD
+    return VARIANTS.make(name, PatienceGuard(patience) if patience else paper)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.priority import alone_s
 from relserve.policies.scheduling.state import RelState, StepView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 
 
 class StepBudget(NamedTuple):

@@ -20,9 +20,7 @@ from relserve.server.catalog.facts import Facts
 from relserve.server.catalog.names import users_own
 from relserve.server.catalog.words import in_duckdbs_words
 
-_CHECKS = (
-    "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
-)
+_CHECKS = "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
 LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones bring rows or lists of values
 
 

@@ -254,7 +254,7 @@ class Portals:
             raise ProtocolError(
                 "a schema decides which columns there are, before the value of a parameter is known",
                 "0A000",
-                "Write it into the statement: schema := '{\"brand\": \"VARCHAR\"}'.",
+                'Write it into the statement: schema := \'{"brand": "VARCHAR"}\'.',
             )
         raise _no_decimal(told.oids, portal.values) or _changed()
 

@@ -18,8 +18,7 @@ HASHED_ROWS = 200_000  # of a table or view, whose texts tell whether it has cha
 HASHED_TABLES = 50  # where more are asked of, those in a file are told by the file's time of change
 SECONDS = 2.0
 _FILES = (
-    "SELECT database_name, path FROM system.main.duckdb_databases() "
-    "WHERE type = 'duckdb' AND NOT encrypted"
+    "SELECT database_name, path FROM system.main.duckdb_databases() WHERE type = 'duckdb' AND NOT encrypted"
 )
 
 

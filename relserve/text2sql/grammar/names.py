@@ -86,7 +86,6 @@ def _keywords() -> frozenset[str]:
     """The words that DuckDB does not take as the name of each of table and column."""
     with duckdb.connect() as con:
         rows = con.execute(
-            "SELECT keyword_name FROM system.main.duckdb_keywords() "
-            "WHERE keyword_category <> 'unreserved'"
+            "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
         ).fetchall()
     return frozenset(name for (name,) in rows)

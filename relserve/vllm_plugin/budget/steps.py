@@ -18,16 +18,18 @@ import numpy as np
 from relserve.machine.engine_status import BudgetStatus
 from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Budget, BudgetView, Decodes, Prompts, Work
+from relserve.policies.budget.state import Budget, BudgetView, Decodes, Prompts
 from relserve.policies.budget.variants import BY_LIMITS, make
+from relserve.policies.model.work import Work
 from relserve.policies.scheduling.state import StepDecision
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.limited import Limited, limits_of
 from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
+from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.narrowing import narrowed, without_requests
 from relserve.vllm_plugin.settings import SchedulerSettings
-from relserve.vllm_plugin.step_features import work_of
+from relserve.vllm_plugin.step_clock import StepClock
 
 logger = logging.getLogger(__name__)
 
@@ -58,8 +60,11 @@ class StepBudgets:
         num_decisions: all of them.
     """
 
-    def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
-        self._scheduler, self._ledger = scheduler, ledger
+    def __init__(
+        self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, clock: StepClock,
+        learner: StepLearner,
+    ) -> None:  # fmt: skip
+        self._scheduler, self._ledger, self._clock, self._learner = scheduler, ledger, clock, learner
         self._defaults = settings.ttft_slo_s, settings.tpot_slo_s
         self.use(make(settings.step_budget))
 
@@ -74,9 +79,7 @@ class StepBudgets:
         self.step_s: float | None = None
         self.decisions_s: deque[float] = deque(maxlen=LATEST)
         self.num_decisions = 0
-        self._in_flight: dict[int, Work] = {}
         self._cached: dict[str, int] = {}
-        self._since_s = time.monotonic()
         self._ends_s = 0.0
         self._least_s, self._num_measured = math.inf, 0
         self._warned: set[float] = set()
@@ -97,8 +100,6 @@ class StepBudgets:
     def arrive(self, request: HostRequest) -> None:
         """A request that the ledger knows is about to be queued."""
         now_s = time.monotonic()
-        if not self._scheduler.requests:
-            self._since_s = now_s
         ttft_s, tpot_s = limits_of(request, self._defaults)
         if (math.isfinite(ttft_s) or math.isfinite(tpot_s)) and request.request_id not in self.rows:
             rel = self._ledger.rel_of(request)
@@ -110,7 +111,7 @@ class StepBudgets:
         """A request has new tokens."""
         row = self.rows.get(request_id)
         if row is not None and row.first_s is None:
-            row.first_s = self._since_s
+            row.first_s = self._clock.since_s
             self._look_at(row)
 
     def ended(self, request_id: str, aborted: bool = False) -> None:
@@ -126,7 +127,7 @@ class StepBudgets:
             del self._rels[rel_id]
         self._look_at(row)
         if not aborted:
-            self.policy.ended(row.ended(self._since_s))
+            self.policy.ended(row.ended(self._clock.since_s))
 
     def schedule(self, step: Callable[[], Any]) -> Any:
         """Run one step of vLLM's scheduler in its own order (`step` calls it) within its budget."""
@@ -139,7 +140,6 @@ class StepBudgets:
                 output = narrowed(
                     self._scheduler, step, running, [], max(budget.requests - len(running), 0), budget.tokens
                 )
-        self.scheduled(output)
         return output
 
     def late(self, waiting: Iterable[HostRequest]) -> frozenset[str]:
@@ -197,7 +197,7 @@ class StepBudgets:
         return shown, replace(decision, max_admit=admits, token_budget=tokens)
 
     def scheduled(self, output: StepOutput) -> None:
-        """A step was scheduled."""
+        """A step was scheduled, which the clock knows if it computes anything."""
         num_tokens = output.total_num_scheduled_tokens
         self._is_stalled = self._is_bound and not num_tokens
         if not num_tokens:
@@ -205,24 +205,19 @@ class StepBudgets:
         self.step_s = None
         if not self.is_active:
             return
-        work = self._in_flight[id(output)] = work_of(output, self._scheduler.requests)
-        model = self.policy.model
+        clock, model = self._clock, self.policy.model
         if model is not None and model.is_ready:
-            began_s = max(self._ends_s, self._since_s) if len(self._in_flight) > 1 else time.monotonic()
-            self.step_s = float(model.predict(np.array([work], dtype=float))[0])
+            began_s = max(self._ends_s, clock.since_s) if clock.num_in_flight > 1 else time.monotonic()
+            self.step_s = model.seconds(clock.latest)
             self._ends_s = began_s + self.step_s
 
-    def step_done(self, output: StepOutput) -> None:
-        """A step's result is in."""
-        now_s = time.monotonic()
-        work = self._in_flight.pop(id(output), None)
-        seconds, self._since_s = now_s - self._since_s, now_s
-        if work is None:
+    def measured(self, work: Work, seconds: float) -> None:
+        """A step is over: have it learnt how long it took."""
+        if not self.is_active:
             return
         self._num_measured += 1
         self._least_s = min(self._least_s, seconds)
-        self.policy.measured(work, seconds)
-        self._since_s = time.monotonic()  # what learning takes now and then belongs to no step
+        self._learner.put(self.policy.measured, work, seconds)
 
     def _choose(self, running: Sequence[HostRequest], waiting: Iterable[HostRequest]) -> Budget | None:
         """The budget of a step that is to be scheduled now; None: as the engine has it."""
@@ -248,7 +243,7 @@ class StepBudgets:
     def _view(self, running: Sequence[HostRequest], waiting: Iterable[HostRequest]) -> BudgetView:
         scheduler = self._scheduler
         most_tokens, most_requests = scheduler.max_num_scheduled_tokens, host.admission_cap(scheduler)
-        now_s = max(time.monotonic(), self._ends_s) if self._in_flight else time.monotonic()
+        now_s = max(time.monotonic(), self._ends_s) if self._clock.num_in_flight else time.monotonic()
         begun = [request for request in running if request.is_prefill_chunk]
         prompts = self._prompts(begun, waiting, most_tokens, most_requests - len(running))
         if not len(prompts.uncomputed):  # then a step has nothing to be cut

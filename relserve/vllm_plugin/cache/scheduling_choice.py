@@ -6,26 +6,22 @@ import numpy as np
 
 from relserve.policies.caching.state import BlockMemory
 from relserve.policies.caching.types import MemoryPressure, Once, tokens_made, type_of
+from relserve.policies.model.cache_costs import CacheCosts
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
-from relserve.vllm_plugin.cache.scheduling_costs import CacheClock
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, HostRequest
 
 
 class AdmissionType:
-    """Chooses before each step as what rows come in; those at work stay what they are.
+    """Chooses before each step as what rows come in; those at work stay what they are."""
 
-    Args:
-        clock: knows what steps cost.
-    """
-
-    def __init__(self, scheduler: Host, types: RowTypes, clock: CacheClock) -> None:
-        self._scheduler, self._types, self._clock = scheduler, types, clock
+    def __init__(self, scheduler: Host, types: RowTypes) -> None:
+        self._scheduler, self._types = scheduler, types
         sizes = (types.tokens_per_block("kv"), types.tokens_per_block("hidden"))
         self._memory = BlockMemory(scheduling_host.num_blocks(scheduler), *sizes)
 
-    def choose(self, num_waiting: int, row: HostRequest, row_output: float) -> None:
+    def choose(self, num_waiting: int, row: HostRequest, row_output: float, costs: CacheCosts) -> None:
         """Choose for rows like this one, of which so many tokens are expected.
 
         Only those that wait for want of memory are a reason to be hidden: not those for whom there is room as
@@ -38,7 +34,7 @@ class AdmissionType:
         fitting = self._types.num_free_tokens("kv") // tokens
         pressure = MemoryPressure(num_running, max(min(num_waiting, seats) - fitting, 0))
         once = self._once(row, row_output)
-        self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest, once)
+        self._types.default = type_of(tokens, pressure, self._memory, costs, once)
 
     def _once(self, row: HostRequest, row_output: float) -> Once:
         most = row.num_tokens - 1

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from relserve.machine.token_costs import find_token_costs
-from relserve.policies.caching.measured import CacheSample, MeasuredCosts
-from relserve.policies.caching.requests import CacheType
-from relserve.policies.caching.state import CacheCosts
-from relserve.policies.cost import CostModel, StepSample
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.linear import CostModel
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_host import ModelShape
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
+from relserve.vllm_plugin.host import Host
 from relserve.vllm_plugin.settings import SchedulerSettings
-from relserve.vllm_plugin.step_clock import StepClock
-from relserve.vllm_plugin.step_features import TokensRead, tokens_read
 
 
 def guessed_costs(steps: CostModel, shape: ModelShape, absorbs: bool) -> CacheCosts:
@@ -46,33 +40,3 @@ def first_costs(scheduler: Host, settings: SchedulerSettings, types: RowTypes) -
     if kept is not None:
         return guessed._replace(kv_token_s=kept.kv_s, hidden_token_s=kept.hidden_s)
     return guessed
-
-
-class CacheClock(StepClock):
-    """Times steps, and learns of them what tokens in memory cost.
-
-    Args:
-        first: the costs to begin with.
-        type_of: tells what a row keeps.
-
-    Attributes:
-        costs: what is known.
-    """
-
-    def __init__(self, first: CacheCosts, type_of: Callable[[HostRequest], CacheType]) -> None:
-        super().__init__()
-        self.costs = MeasuredCosts(first)
-        self._type_of = type_of
-        self._read: dict[int, TokensRead] = {}
-
-    def scheduled(self, output: StepOutput, requests: Mapping[str, HostRequest]) -> None:
-        """See `StepClock.scheduled`."""
-        super().scheduled(output, requests)
-        self._read[id(output)] = tokens_read(output, requests, self._type_of)
-
-    def done(self, output: StepOutput) -> StepSample | None:
-        """See `StepClock.done`."""
-        sample, read = super().done(output), self._read.pop(id(output), None)
-        if sample is not None and read is not None:
-            self.costs.add(CacheSample(sample, *read))
-        return sample

@@ -15,14 +15,17 @@ from typing import Any
 
 from relserve.policies.caching.state import CachePlan
 from relserve.policies.caching.variants import make
+from relserve.policies.model.cache_costs import MeasuredCosts
+from relserve.policies.model.work import Work
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
-from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
+from relserve.vllm_plugin.cache.scheduling_costs import first_costs
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.cache.scheduling_view import RequestTable
-from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
+from relserve.vllm_plugin.host import Host, HostRequest
 from relserve.vllm_plugin.kept_lengths import KeptLengths
+from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.settings import SchedulerSettings
@@ -40,38 +43,37 @@ class PlannedSteering:
         policy: decides.
         queue: what the scheduler admits from.
         lengths: what is learnt of outputs' lengths, and its file.
-        clock: times the steps, and learns what they cost.
+        costs: what steps cost, learnt from them.
         reasons: how often each case decided.
         num_dropped: requests that lost what they held by a plan's word.
         policy_s: seconds spent on decisions so far.
     """
 
     def __init__(
-        self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, types: RowTypes
-    ) -> None:
-        self.scheduler, self.types = scheduler, types
+        self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, types: RowTypes,
+        learner: StepLearner,
+    ) -> None:  # fmt: skip
+        self.scheduler, self.types, self._learner = scheduler, types, learner
         self.policy = make(settings.caching)
         self.lengths = KeptLengths(Path(settings.lengths_path) if settings.lengths_path else None)
         ledger.lengths_of = self.lengths.learner.of
         self.queue = PlannedQueue(ledger)
         host.set_queue(scheduler, self.queue, self.queue)
         self.table = RequestTable(scheduler, self.queue, ledger, types, settings)
-        self.clock = CacheClock(first_costs(scheduler, settings, types), types.held)
+        self.costs = MeasuredCosts(first_costs(scheduler, settings, types))
         self.reasons: Counter[str] = Counter()
         self.num_steps = self.num_dropped = 0
         self.policy_s = 0.0
         self._is_stalled = False
 
     def arrive(self, request: HostRequest) -> None:
-        """A request is about to be queued."""
-        if not self.scheduler.requests:
-            self.clock.rested()
+        """A request is about to be queued, of which there is nothing to note here."""
 
     def schedule(self, step: Callable[[], Any]) -> Any:
         """Run one step of vLLM's scheduler (`step` calls it) under the policy's plan."""
         began = time.perf_counter()
         self.num_steps += 1
-        view = self.table.view(self.clock.costs.latest)
+        view = self.table.view(self.costs.model)
         plan = STALLED if self._is_stalled else self.policy.plan(view)
         self.reasons[plan.reason] += 1
         self._drop(plan)
@@ -80,8 +82,6 @@ class PlannedSteering:
         began = time.perf_counter()
         has_scheduled = output.total_num_scheduled_tokens > 0
         self._is_stalled = not has_scheduled and len(view.requests) > 0
-        if has_scheduled:
-            self.clock.scheduled(output, self.scheduler.requests)
         self.policy_s += time.perf_counter() - began
         return output
 
@@ -109,9 +109,9 @@ class PlannedSteering:
             self.queue.show_all()
             self.types.forget_plans()
 
-    def step_done(self, output: StepOutput) -> None:
-        """A step's result is in: learn how long it took."""
-        self.clock.done(output)
+    def measured(self, work: Work, seconds: float) -> None:
+        """A step is over: have it learnt how long it took."""
+        self._learner.put(self.costs.add, work, seconds)
 
     def outlooks(self, rels: Sequence[RelRecord]) -> list[None]:
         """A caching policy forecasts nothing of relQueries."""
@@ -119,7 +119,7 @@ class PlannedSteering:
 
     def report(self) -> dict[str, Any]:
         """Counters for benchmarks."""
-        costs = self.clock.costs.latest
+        costs = self.costs.model
         return {
             "variant": self.policy.name, "steps": self.num_steps, "policy_s": self.policy_s,
             "reasons": dict(self.reasons), "dropped": self.num_dropped,

@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 
 from relserve.call.rel_tag import asked_slos
-from relserve.policies.caching.requests import HIDDEN, NOTHING, CacheType, RequestColumns, RequestState
-from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CacheView
+from relserve.policies.caching.requests import (
+    HIDDEN,
+    NOTHING,
+    CacheType,
+    RequestColumns,
+    RequestState,
+)
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheView
+from relserve.policies.model.cache_costs import CacheCosts
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue

@@ -35,9 +35,7 @@ READS: dict[str, Read] = {
     "a subquery": lambda con, source: con.execute(f"SELECT (SELECT max(n) FROM {source}) + 1").fetchall(),
     "EXPLAIN ANALYZE": lambda con, source: con.execute(f"EXPLAIN ANALYZE FROM {source}").fetchall(),
     "CREATE TABLE": lambda con, source: con.execute(f"CREATE TABLE made AS FROM {source}"),
-    "INSERT": lambda con, source: con.execute(
-        f"CREATE TABLE made(n BIGINT); INSERT INTO made FROM {source}"
-    ),
+    "INSERT": lambda con, source: con.execute(f"CREATE TABLE made(n BIGINT); INSERT INTO made FROM {source}"),
     "a view": lambda con, source: con.execute(f"CREATE VIEW v AS FROM {source}; FROM v").fetchall(),
     "a view over it": lambda con, source: con.execute(
         f"CREATE VIEW v AS FROM {source}; CREATE VIEW w AS SELECT n + 1 AS m FROM v; FROM w"

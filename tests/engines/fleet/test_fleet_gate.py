@@ -21,7 +21,7 @@ from relserve.engines.registry import own_engine, path_of
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineStartError, FailureKind
 from relserve.gate.made import make_gate
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.settings import load
 from tests.waiting import wait_until
 

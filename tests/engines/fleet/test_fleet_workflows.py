@@ -15,13 +15,13 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
 from relserve.policies.dispatch.hexgen.tuning import WINDOW_S
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.turns import RoundRobin
+from relserve.policies.model.linear import CostModel
 from relserve.policies.workflows.following import IDLE_S
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
 from relserve.session.session import Session

@@ -14,9 +14,9 @@ import pytest
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.errors import EngineError, UsageError
 from relserve.machine.state_message import MAX_BYTES, Target, encode
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Member, Report
+from relserve.policies.model.linear import CostModel
 
 COST = CostModel(3e-5, 3e-3, 2e-5, 9e-3)
 

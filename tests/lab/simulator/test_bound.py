@@ -12,7 +12,7 @@ from lab.simulator.bound import RelQueryWork, jobs_of, shortest_first
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import NAMES, make
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 

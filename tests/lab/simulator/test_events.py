@@ -13,13 +13,13 @@ from lab.simulator.events import Event, EventHeap, RelQueryArrival, StepEnd, Ste
 from lab.simulator.replica import Replica
 from lab.simulator.run import simulate, simulate_replicas
 from lab.simulator.workload import RelSpec, RowSpec
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.loads import LeastLoaded
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.dispatch.variants import NAMES as ROUTERS
 from relserve.policies.dispatch.variants import make as make_router
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 from tests.lab.simulator.traces import COST, bursty_trace, engine_for

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lab.simulator.fleet.member import SimMember
-from relserve.policies.budget.model import PUBLISHED, StepModel
-from relserve.policies.budget.state import Work
 from relserve.policies.dispatch.router import Asked
 from relserve.policies.dispatch.state import Report
+from relserve.policies.model.structured import PUBLISHED, StepModel
+from relserve.policies.model.work import Work
 from tests.lab.simulator.fleets import SLOW, member
 
 

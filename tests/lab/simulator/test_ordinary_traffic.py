@@ -11,7 +11,7 @@ from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.outcome import EngineOutcome
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make

@@ -12,13 +12,15 @@ from lab.simulator.engine import RelQueryEngineSpec as RelEngineSpec
 from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.run import RequestsOutcome, simulate
 from lab.simulator.requests.sim_request import RequestSpec
-from lab.simulator.requests.times import Roofline, Seconds, StepSize
 from lab.simulator.run import simulate as simulate_relqueries
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.caching.policy import CachingPolicy
-from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CachePlan, CacheView
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CachePlan, CacheView
 from relserve.policies.caching.variants import NAMES, make
-from relserve.policies.cost import CostModel
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.roofline import Roofline
+from relserve.policies.model.work import Column, Work
 from relserve.policies.scheduling import state as scheduling
 from relserve.policies.scheduling.variants import make as make_scheduling
 
@@ -38,11 +40,11 @@ class Linear:
     def costs(self) -> CacheCosts:
         return CacheCosts(self.cost, 0.0, 0.0)
 
-    def seconds(self, size: StepSize) -> float:
-        return self.cost.prefill(size.tokens)
+    def seconds(self, work: Work) -> float:
+        return self.cost.prefill(work.num_tokens)
 
-    def of_decodes(self, size: StepSize, growth: tuple[int, int], num_steps: int) -> Seconds:
-        return np.full(num_steps, self.seconds(size))
+    def of_decodes(self, work: Work, growth: tuple[int, int], num_steps: int) -> Column:
+        return np.full(num_steps, self.seconds(work))
 
 
 def requests(count: int = 50, rate: float = 2.5, seed: int = 1) -> list[RequestSpec]:
@@ -113,7 +115,7 @@ def test_hidden_lets_twice_as_many_in_and_reprojection_pays_for_it_in_every_step
 
 def test_an_exclusive_engine_computes_prompts_alone_and_whole() -> None:
     first, second = RequestSpec(0.0, 100, 50), RequestSpec(0.5, 2000, 2)
-    alone = REPROJECT.seconds(StepSize(2000, 2000 * 2001 / 2, 1, 0, 0))
+    alone = REPROJECT.seconds(Work(2000, 1, pairs=2000 * 2001 / 2))
     outcome = simulate([first, second], engine(REPROJECT, 200), make("fcfs"))
     assert max(np.diff(outcome.requests[0].token_s)) > alone
     mixed = RequestsEngineSpec(REPROJECT, BlockMemory(200, 16, 32), BatchLimits(256, 256), exclusive=False)
@@ -121,13 +123,14 @@ def test_an_exclusive_engine_computes_prompts_alone_and_whole() -> None:
 
 
 def test_a_roofline_reads_the_weights_or_computes_whichever_is_longer() -> None:
-    decode = StepSize(10, 0.0, 10, 5000, 100)
+    decode = Work(0, 0, 10, 5100, hidden_tokens=100)
     assert REPROJECT.seconds(decode) == pytest.approx(3e-3 + 2e-2 + 10 * 3e-5 + 5000 * 6e-7 + 100 * 2e-5)
-    prompt = StepSize(1000, 500_500, 1, 0, 0)
+    prompt = Work(1000, 1, pairs=500_500)
     assert REPROJECT.seconds(prompt) == pytest.approx(3e-3 + 0.14 + 500_500e-9 + 3e-5)
     each = REPROJECT.of_decodes(decode, (9, 1), 3)
     assert each.tolist() == [
-        REPROJECT.seconds(decode._replace(kv_context=5000 + 9 * i, hidden_context=100 + i)) for i in range(3)
+        REPROJECT.seconds(decode._replace(context_tokens=5100 + 10 * i, hidden_tokens=100 + i))
+        for i in range(3)
     ]
 
 

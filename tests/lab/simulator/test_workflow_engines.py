@@ -15,13 +15,13 @@ from lab.simulator.events import EventHeap
 from lab.simulator.workflows.engine import WorkflowEngineSpec
 from lab.simulator.workflows.run import Arrive, Coordinator, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.finish import PredictedFinish
 from relserve.policies.dispatch.loads import LeastLoaded
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import Request
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.dispatch.variants import NAMES, make
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent

@@ -6,7 +6,7 @@ import random
 
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.workload import RelSpec, RowSpec
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2, 2.1e-2)

@@ -15,7 +15,7 @@ from relserve.policies.admission.policy import AdmissionChoice, RunningRequest
 from relserve.policies.admission.request import AdmissionRequest, Admit
 from relserve.policies.admission.saber import DELTA_S, WINDOW, Saber
 from relserve.policies.admission.scalability import SpeedSample
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from tests.policies.admission.views import CURVE, request, running, view
 
 SAMPLES = [SpeedSample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100)]

@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from relserve.policies.admission.scalability import KINDS, Fit, SpeedSample, fit, linear, logistic, usl
+from relserve.policies.admission.scalability import (
+    KINDS,
+    Fit,
+    SpeedSample,
+    fit,
+    linear,
+    logistic,
+    usl,
+)
+from relserve.policies.model.step_time import StepTime
+from relserve.policies.model.work import Work
 
 LOADS = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100] * 10, dtype=float)
 
@@ -102,3 +112,11 @@ def test_a_speed_that_no_clock_can_tell_is_no_overflow(kind: str) -> None:
         kind,
     )
     assert all(math.isfinite(each) for each in found.parameters)
+
+
+def test_a_curve_is_a_model_of_decode_steps() -> None:
+    """Each of those that run gets a token a step, so a step takes as long as one of its tokens."""
+    curve: StepTime = Fit("usl", (50.0, 0.01, 0.0), 1.0, 9)
+    assert curve.seconds(Work(num_decodes=1)) == pytest.approx(0.02)
+    assert curve.seconds(Work(num_decodes=101)) == pytest.approx(0.04)
+    assert curve.seconds(Work(500, 1)) == 0.0

@@ -7,7 +7,8 @@ from math import inf
 
 import numpy as np
 
-from relserve.policies.budget.state import BudgetView, Decodes, Prompts, Work
+from relserve.policies.budget.state import BudgetView, Decodes, Prompts
+from relserve.policies.model.work import Work
 
 
 def seconds_of(work: Work, speed: float = 1.0) -> float:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from relserve.policies.budget.lens import EPSILON, Lens
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.slack import SlackBudget
-from relserve.policies.budget.state import BudgetView, EndedRequest, Work, works_at
+from relserve.policies.budget.state import BudgetView, EndedRequest, works_at
 from relserve.policies.budget.variants import NAMES, make
+from relserve.policies.model.work import Work
 from tests.policies.budget.seen import measured, seconds_of, view, works
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from relserve.policies.caching.state import CacheCosts
 from relserve.policies.caching.value import NEAR_ZERO, Pending, penalty_s, pending_s
 from relserve.policies.caching.variants import make
+from relserve.policies.model.cache_costs import CacheCosts
 from tests.policies.caching.views import STEPS, decoding, view, waiting
 
 REQUESTS = [

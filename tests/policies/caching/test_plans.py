@@ -131,7 +131,7 @@ def test_all_finish_once_nothing_arrives(name: str):
 
 def test_an_unknown_name_lists_the_known():
     """In the message."""
-    with pytest.raises(ValueError, match="no caching variant 'fifo'; there are: fcfs, "):
+    with pytest.raises(ValueError, match="no caching policy 'fifo'; there are: fcfs, "):
         make("fifo")
 
 

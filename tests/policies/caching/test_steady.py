@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.policies.caching.requests import RequestColumns, RequestState
-from relserve.policies.caching.state import CacheCosts, CacheView
+from relserve.policies.caching.state import CacheView
 from relserve.policies.caching.steady import Steady
+from relserve.policies.model.cache_costs import CacheCosts
 from tests.policies.caching.views import STEPS, decoding, view, waiting
 
 BARE = Steady("bare", reserve=0.0, late_reserve=0.0, hybrid=False)

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.caching.state import BlockMemory, CacheCosts
+from relserve.policies.caching.state import BlockMemory
 from relserve.policies.caching.types import MemoryPressure, Once, tokens_made, type_of
 from relserve.policies.caching.variants import NAMES, make
-from relserve.policies.cost import CostModel
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.linear import CostModel
 from tests.policies.caching.views import view, waiting
 
 POOL = BlockMemory(1000, 16, 32)

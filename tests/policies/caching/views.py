@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from relserve.policies.caching.requests import CacheType, RequestColumns, RequestState
-from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CacheView
-from relserve.policies.cost import CostModel
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheView
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.linear import CostModel
 
 STEPS = CostModel(1e-4, 1e-2, 1e-4, 1e-2)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import EngineLoad, Member, Report, Request
+from relserve.policies.model.linear import CostModel
 
 FAST = CostModel(3e-5, 3e-3, 2e-5, 9e-3, 3e-3)
 SLOW = CostModel(9e-5, 5e-3, 2e-5, 18e-3, 5e-3)

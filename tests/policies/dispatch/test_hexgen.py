@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.finish import PredictedFinish
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced, prompts_s, waiting_s
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import EngineLoad, Request
 from relserve.policies.dispatch.variants import make
+from relserve.policies.model.linear import CostModel
 from tests.policies.dispatch.fleets import ASKED, fleet, idle, known
 
 FAST, SLOW = CostModel(1e-4, 0.01, 1e-4, 0.015), CostModel(3e-4, 0.02, 3e-4, 0.04)

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
 from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
@@ -20,6 +19,7 @@ from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha, p_
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import EngineLoad
 from relserve.policies.dispatch.turns import RoundRobin
+from relserve.policies.model.linear import CostModel
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
 from tests.policies.dispatch.fleets import known
 

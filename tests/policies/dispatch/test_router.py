@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.policies.cost import StepSample
-from relserve.policies.dispatch.local_cost import LEARNT, LocalCost
 from relserve.policies.dispatch.router import GUESS, Asked, Router
 from relserve.policies.dispatch.state import Member
 from relserve.policies.dispatch.variants import make
+from relserve.policies.model.local_cost import LEARNT, LocalCost
+from relserve.policies.model.work import Work
 from tests.policies.dispatch.fleets import FAST, SLOW, idle
 
 
@@ -86,13 +86,14 @@ def test_reports_reach_the_board() -> None:
 
 
 def test_a_members_cost_is_right_at_its_load_and_follows_a_slow_turn() -> None:
-    cost = LocalCost(FAST)
+    cost = LocalCost(FAST, 100.0)
 
     def run(number: int, factor: float) -> None:
         for i in range(number):
             tokens = 0 if i % 3 == 0 else 300 + i % 50
             seconds = factor * (SLOW.step(tokens, 20) if tokens else SLOW.decode(20))
-            cost.add(StepSample(tokens, 20, seconds), tokens + 20.0)
+            cost.budget_tokens = tokens + 20.0
+            cost.add(Work(tokens, num_decodes=20), seconds)
 
     run(60, 1.0)
     assert cost.model.decode(20) == pytest.approx(SLOW.decode(20), rel=0.1)
@@ -105,6 +106,6 @@ def test_a_members_cost_is_right_at_its_load_and_follows_a_slow_turn() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
 def test_times_that_are_none_teach_nothing(seconds: float) -> None:
-    cost = LocalCost(FAST)
-    cost.add(StepSample(100, 5, seconds), 100.0)
+    cost = LocalCost(FAST, 100.0)
+    cost.add(Work(100, num_decodes=5), seconds)
     assert cost.model == FAST

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.decompose import AloneWork, batch_decompose, pem, pem_exact
 from relserve.policies.scheduling.state import EngineLimits, RelState
 

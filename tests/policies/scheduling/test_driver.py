@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from relserve.policies.cost import FixedCost
+from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.driver import EVERYTHING, StepDriver
 from relserve.policies.scheduling.state import FreeCapacity
 from relserve.policies.scheduling.variants import NAMES, make

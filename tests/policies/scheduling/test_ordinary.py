@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from relserve.policies.cost import CostModel, FixedCost
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.ordinary import LEAST_USE, tokens_within
 from relserve.policies.scheduling.policy import SchedulingPolicy

@@ -10,7 +10,7 @@ import pytest
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.guard import PatienceGuard
 from relserve.policies.scheduling.priority import Dynamic
 from relserve.policies.scheduling.state import EngineLimits

@@ -4,8 +4,12 @@ from dataclasses import astuple
 
 import pytest
 
-from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.priority import Dynamic, FirstComeFirstServed, StaticPriority
+from relserve.policies.model.linear import CostModel
+from relserve.policies.scheduling.priority import (
+    Dynamic,
+    FirstComeFirstServed,
+    StaticPriority,
+)
 from relserve.policies.scheduling.state import RelState
 from tests.policies.states import COST, Ranking, relation, view_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.workflows.budget import StepBudget
 
 

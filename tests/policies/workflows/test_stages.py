@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.policies.cost import CostModel
+from relserve.policies.model.linear import CostModel
 from relserve.policies.workflows.stages import GUESS, MEMORY, DoneStep, StageLearner, StageMeans, longest
 from relserve.policies.workflows.types import NOTHING, Demand
 

@@ -140,4 +140,3 @@ def test_a_login_that_ends_before_its_password_is_no_guess(secured, monkeypatch:
             connect(secured, sslmode="require", passfile="/nowhere")
     with connect(secured, password="secret", sslmode="require") as con:
         assert con.execute("SELECT 1").fetchone() == (1,)
-

@@ -26,7 +26,10 @@ def metrics() -> dict[str, set[str]]:
     users = [UserStatus("ann", 1, 2, 7, 1, 0.5)]
     gates = [here("m", "ours", users, places=3, reason="full", speed=9.0, error=0.1)]
     facts = WrittenFacts(
-        clients_now=[client], queries_now=[("ann", record)], engines_now=engines, gates_now=gates,
+        clients_now=[client],
+        queries_now=[("ann", record)],
+        engines_now=engines,
+        gates_now=gates,
         fleets_now=[FLEET],
     )
     facts.counters.statement_ended(0.1, sqlstate="57014")

@@ -149,9 +149,10 @@ def test_a_host_does_not_stand_for_a_path(host: str, token: str | None) -> None:
 
 
 def test_of_two_hosts_both_are_looked_at() -> None:
-    with served(WrittenFacts()) as address, socket.create_connection(
-        ("127.0.0.1", int(address.rpartition(":")[2])), 60
-    ) as client:
+    with (
+        served(WrittenFacts()) as address,
+        socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 60) as client,
+    ):
         client.sendall(b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
         assert client.recv(100).split()[1] in (b"400", b"403")
 

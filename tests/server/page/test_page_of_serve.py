@@ -105,9 +105,7 @@ def test_nobody_sees_it_without_the_token(running: Running) -> None:
 
 def test_a_client_writes_no_line_of_the_log(running: Running) -> None:
     with pytest.raises(psycopg.OperationalError, match="does not exist"):
-        psycopg.connect(
-            host="127.0.0.1", port=running.port, user="ann", dbname="nowhere\x1b[2J\u202e"
-        )
+        psycopg.connect(host="127.0.0.1", port=running.port, user="ann", dbname="nowhere\x1b[2J\u202e")
 
 
 def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def retold(text: str) -> str:
             here = "\n" if "\n" in here or "\r" in here else " "
         elif kind == Kind.string_const and here[0] in "'eE$":
             here = f"'00000000'{behind}"
-        elif here[0] in "\"`":
+        elif here[0] in '"`':
             here = f'"name {number}"{behind}'
         parts.append(here)
     return "".join(parts)
@@ -110,7 +110,7 @@ def test_a_long_text_is_read_alike_or_not_at_all():
         ("/* \u00a0 /* */ \u00a0*/\u00a0SELECT 1", "               SELECT 1"),
         ('SELECT 1 AS `a"``b`', 'SELECT 1 AS "a""`b"'),
         ("SELECT 1 -- it's\r, 2", "SELECT 1        \r, 2"),
-        ("SELECT größe, 'E''x', \"a`b\" FROM t -- `", 'SELECT größe, \'E\'\'x\', "a`b" FROM t     '),
+        ("SELECT größe, 'E''x', \"a`b\" FROM t -- `", "SELECT größe, 'E''x', \"a`b\" FROM t     "),
     ],
 )
 def test_blanks_backticks_and_comments_are_plain(text, plain):
@@ -140,7 +140,7 @@ def test_letters_of_any_language_are_words():
     ("text", "calls", "relations", "copies"),
     [
         ("FROM \"Read_Text\"('x')", {"read_text"}, set(), False),
-        ("SELECT 'a,\"function_name\":\"copy\"' FROM \"x\"\"y\"", set(), {'x\\"y'}, False),
+        ('SELECT \'a,"function_name":"copy"\' FROM "x""y"', set(), {'x\\"y'}, False),
         ("INSERT INTO t SELECT upper(a) FROM 'U'", {"upper"}, {"u"}, False),
         ("WITH a AS (COPY t TO 'x') SELECT 1", set(), set(), True),
         ("UPDATE t SET a = (SELECT max(b) FROM u)", {"max"}, {"t", "u"}, False),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import random
 
-from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
 from relserve.policies.budget.static import within
+from relserve.policies.model.work import Work
 
 
 class RandomBudgets:

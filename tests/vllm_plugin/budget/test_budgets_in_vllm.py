@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from relserve.machine.engine_status import EngineStatus
-from relserve.policies.budget.state import Budget, BudgetView, Work
+from relserve.policies.budget.state import Budget, BudgetView
 from relserve.policies.budget.static import within
+from relserve.policies.model.work import Work
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from tests.modules import later

@@ -38,8 +38,8 @@ def served(
     scheduler = testing.scheduler_of(
         str(MODEL_DIR), "dpu+marginal", False, num_blocks, caching=caching, cache=cache
     )
-    costs = scheduler.steering.clock.costs
-    costs.latest = costs.latest._replace(kv_token_s=0.0, hidden_token_s=0.0)
+    costs = scheduler.steering.costs
+    costs.model = costs.model._replace(kv_token_s=0.0, hidden_token_s=0.0)
     at: dict[str, list[int]] = {}
     schedule = scheduler.schedule
 
@@ -97,11 +97,11 @@ def test_blocks_are_counted_as_what_is_kept() -> None:
     )
     for arrival in asking(2, "kv", 2, 4):
         scheduler.add_request(arrival.request())
-    view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
+    view = scheduler.steering.table.view(scheduler.steering.costs.model)
     assert view.memory == (39, 32, 64)
     assert [view.requests[f"q{i}-0"].only for i in range(2)] == ["kv", "hidden"]
     scheduler.schedule()
-    view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
+    view = scheduler.steering.table.view(scheduler.steering.costs.model)
     assert [view.requests[f"q{i}-0"].cache for i in range(2)] == ["kv", "hidden"]
     pool = scheduler.kv_cache_manager.block_pool
     assert pool.num_gpu_blocks - 1 - pool.get_num_free_blocks() == 4 + 2

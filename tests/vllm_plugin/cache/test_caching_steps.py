@@ -115,13 +115,13 @@ def test_the_table_follows_the_engine() -> None:
     for request in (waits, testing.MadeUpArrival(0, "plain-0", [2] * 40, 4, {}).request()):
         scheduler.add_request(request)
     scheduler.schedule()
-    view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
+    view = scheduler.steering.table.view(scheduler.steering.costs.model)
     assert view.requests.ids == ["plain-0"], "one whose grammar is compiled cannot be planned"
     state = view.requests["plain-0"]
     assert (state.num_computed, state.num_tokens, state.cache) == (40, 40, "kv")
     assert view.memory == (399, 32, 32)
     scheduler.finish_requests("plain-0", waits.status.FINISHED_ABORTED)
-    assert not scheduler.steering.table.view(scheduler.steering.clock.costs.latest).requests.ids
+    assert not scheduler.steering.table.view(scheduler.steering.costs.model).requests.ids
     scheduler.finish_requests("grammar-0", waits.status.FINISHED_ABORTED)
     scheduler.shutdown()
 
@@ -129,7 +129,7 @@ def test_the_table_follows_the_engine() -> None:
 def test_steps_teach_what_tokens_in_memory_cost() -> None:
     arrivals = [testing.MadeUpArrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
-    learnt = scheduler.steering.clock.costs.latest
+    learnt = scheduler.steering.costs.model
     assert learnt.steps != FIRST_GUESS
     assert learnt.kv_token_s >= 0
     assert learnt.hidden_token_s == 0, "nothing was hidden"

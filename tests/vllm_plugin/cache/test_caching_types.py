@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("relserve.vllm_plugin.cache.scheduling_types", reason="vLLM is not installed")
-from relserve.policies.caching.measured import MeasuredCosts
-from relserve.policies.caching.state import CacheCosts
-from relserve.policies.cost import CostModel
+from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.linear import CostModel
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
-from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, guessed_costs
+from relserve.vllm_plugin.cache.scheduling_costs import guessed_costs
 from relserve.vllm_plugin.cache.scheduling_host import ModelShape
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 
@@ -38,7 +37,10 @@ def scheduler_of(num_free: int = 10, num_running: int = 4) -> Any:
     coordinator = SimpleNamespace(single_type_managers=[Manager(hidden=set())])
     manager = SimpleNamespace(block_pool=pool, coordinator=coordinator, num_kv_cache_groups=1)
     return SimpleNamespace(
-        kv_cache_manager=manager, block_size=32, running=[None] * num_running, max_num_active_reqs=64,
+        kv_cache_manager=manager,
+        block_size=32,
+        running=[None] * num_running,
+        max_num_active_reqs=64,
         max_num_scheduled_tokens=256,
     )
 
@@ -123,8 +125,8 @@ def test_the_guess_is_the_work_that_is_done_anew() -> None:
 def test_rows_come_in_hidden_where_that_pays(num_waiting: int, hidden_s: float, expected: str) -> None:
     scheduler = scheduler_of(num_free=20)
     types = RowTypes(scheduler, "hybrid")
-    clock = CacheClock(CacheCosts(STEPS, 0.0, hidden_s), types.held)
-    AdmissionType(scheduler, types, clock).choose(num_waiting, row_of(150), 50.0)
+    costs = CacheCosts(STEPS, 0.0, hidden_s)
+    AdmissionType(scheduler, types).choose(num_waiting, row_of(150), 50.0, costs)
     assert types.default == expected
 
 
@@ -132,18 +134,13 @@ def test_rows_whose_prefix_would_be_made_again_keep_it(monkeypatch: pytest.Monke
     """Of 150 tokens 140 are in the prefix cache: 20 us each, once, are as much as 50 steps bring."""
     scheduler = scheduler_of(num_free=20)
     types = RowTypes(scheduler, "hybrid")
-    clock = CacheClock(CacheCosts(STEPS, 0.0, 0.0, made_token_s=2e-4), types.held)
+    costs = CacheCosts(STEPS, 0.0, 0.0, made_token_s=2e-4)
     chosen = []
     for cached in (0, 140):
         monkeypatch.setattr(RowTypes, "num_cached_as", lambda *_, cached=cached: cached)
-        AdmissionType(scheduler, types, clock).choose(40, row_of(150), 50.0)
+        AdmissionType(scheduler, types).choose(40, row_of(150), 50.0, costs)
         chosen.append(types.default)
     assert chosen == ["hidden", "kv"]
-
-
-def test_the_clock_begins_with_what_it_is_given() -> None:
-    first = CacheCosts(STEPS, 1e-7, 2e-7)
-    assert CacheClock(first, lambda _: "kv").costs.latest == MeasuredCosts(first).latest == first
 
 
 def test_nonsense_is_logged_once_an_engine(caplog: pytest.LogCaptureFixture) -> None:

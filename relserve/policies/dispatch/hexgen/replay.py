@@ -10,11 +10,11 @@ import heapq
 from collections import deque
 from collections.abc import Sequence
 
-from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.hexgen.balanced import TYPICAL_DECODES
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import EngineLoad, Request
+from relserve.policies.model.linear import CostModel
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.budget.regression import Forgetting, non_negative, robust
-from relserve.policies.budget.state import Column, Table, Work
+from relserve.policies.model.regression import Forgetting, non_negative, robust
+from relserve.policies.model.work import NUM_COLUMNS, Column, Table, Work
 
 FIRST, SOON, EVERY, WINDOW = 32, 256, 512, 2048
 KEEP = 1.0 - 1.0 / 48  # "the last few dozen batches"
@@ -69,7 +69,7 @@ def _ours(works: Table, shape: Shape) -> Table:
     else:
         saturated = tokens / np.maximum(-np.expm1(-tokens / bend), 1e-6)
     columns = np.empty((len(works), 6))
-    columns[:, 0], columns[:, 1], columns[:, 2:] = 1.0, saturated, works[:, 1:]
+    columns[:, 0], columns[:, 1], columns[:, 2:] = 1.0, saturated, works[:, 1:NUM_COLUMNS]
     return columns
 
 
@@ -86,33 +86,23 @@ OURS = Form(
 )  # fmt: skip
 
 
-class StepModel:
-    """Learns step times; says nothing before `FIRST` steps."""
+class StructuredTime(NamedTuple):
+    """What is known of step times at some moment; a `StepTime`.
 
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self.num_steps = 0
-        self._works = np.zeros((WINDOW, len(Work._fields)))
-        self._seconds = np.zeros(WINDOW)
-        self._predicted = np.full(WINDOW, np.nan)
-        self._trust = np.ones(WINDOW)
-        self._most = np.zeros(len(Work._fields))
-        self._since = 0
-        self._shape: Shape = form.shapes[0]
-        self._slow = self._now = np.zeros(0)
-        self._quick = Forgetting(np.ones(1), KEEP)
-        self._far: list[float] = []
-        self._spread = 0.1
+    Attributes:
+        slow: the coefficients by all steps of the window; empty where nothing is known.
+        now: those by the latest steps.
+    """
+
+    form: Form
+    shape: Shape
+    slow: Column
+    now: Column
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has learnt anything."""
-        return bool(len(self._now))
-
-    @property
-    def most_prefill_tokens(self) -> float:
-        """Of the largest step that was measured."""
-        return float(self._most[0])
+        """Whether anything is known."""
+        return bool(len(self.now))
 
     @property
     def peak_tokens_per_s(self) -> float:
@@ -122,19 +112,72 @@ class StepModel:
         Nor can w_s / P_max be told from tau_S where the throughput is saturated. So P_max is what the tokens
         a second of a step go to as it has more and more of them, `1 / (w_s / P_max + tau_S)`.
         """
-        token_s = float(self._slow[list(self.form.per_token)].sum()) if self.is_ready else 0.0
+        token_s = float(self.slow[list(self.form.per_token)].sum()) if self.is_ready else 0.0
         return 1.0 / token_s if token_s > 0 else float("inf")
 
+    def seconds(self, work: Work) -> float:
+        """See `StepTime.seconds`."""
+        return float(self.predict(np.array([work.row], dtype=float))[0])
+
     def predict(self, works: Table) -> Column:
-        """Seconds of steps, a row of `Work` each."""
-        found: Column = np.maximum(self.form.columns(works, self._shape) @ self._now, SHORT)
+        """Seconds of several steps, a row of a table of works each."""
+        found: Column = np.maximum(self.form.columns(works, self.shape) @ self.now, SHORT)
         return found
+
+
+class StepModel:
+    """Learns step times; says nothing before `FIRST` steps.
+
+    Another thread may ask while this one learns: it is answered by `model`, which is replaced as a whole.
+
+    Attributes:
+        model: what is known now.
+    """
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.num_steps = 0
+        self._works = np.zeros((WINDOW, NUM_COLUMNS))
+        self._seconds = np.zeros(WINDOW)
+        self._predicted = np.full(WINDOW, np.nan)
+        self._trust = np.ones(WINDOW)
+        self._most = np.zeros(NUM_COLUMNS)
+        self._since = 0
+        self._shape: Shape = form.shapes[0]
+        self._slow = self._now = np.zeros(0)
+        self.model = StructuredTime(form, self._shape, self._slow, self._now)
+        self._quick = Forgetting(np.ones(1), KEEP)
+        self._far: list[float] = []
+        self._spread = 0.1
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has learnt anything."""
+        return self.model.is_ready
+
+    @property
+    def most_prefill_tokens(self) -> float:
+        """Of the largest step that was measured."""
+        return float(self._most[0])
+
+    @property
+    def peak_tokens_per_s(self) -> float:
+        """See `StructuredTime.peak_tokens_per_s`."""
+        return self.model.peak_tokens_per_s
+
+    def seconds(self, work: Work) -> float:
+        """See `StepTime.seconds`."""
+        return self.model.seconds(work)
+
+    def predict(self, works: Table) -> Column:
+        """See `StructuredTime.predict`."""
+        return self.model.predict(works)
 
     def add(self, work: Work, seconds: float) -> None:
         """One measured step; a time that is no positive number is no measurement."""
         if not 0.0 < seconds < np.inf:
             return
-        row, at = np.array([work], dtype=float), self.num_steps % WINDOW
+        row, at = np.array([work.row], dtype=float), self.num_steps % WINDOW
         self._predicted[at] = self.predict(row)[0] if self.is_ready else np.nan
         self._works[at], self._seconds[at], self._trust[at] = row[0], seconds, 1.0
         self.num_steps += 1
@@ -152,6 +195,8 @@ class StepModel:
             self._add_quickly(row, seconds)
             if self.num_steps % RENEW == 0:
                 self._renew()
+        if self.model.now is not self._now:
+            self.model = StructuredTime(self.form, self._shape, self._slow, self._now)
 
     def r2(self, latest: int = 512) -> float:
         """The coefficient of determination of the latest predictions, made before their steps; NaN: none."""
@@ -180,7 +225,7 @@ class StepModel:
         return np.arange(self.num_steps - number, self.num_steps) % WINDOW
 
     def _search(self) -> None:
-        """The shape from the window; the paper does so in a thread of its own."""
+        """The shape from the window: it takes longest, so the plug-in learns on a thread of its own."""
         works, seconds, weights, ridge = self._known()
         best = np.inf
         for shape in self.form.shapes:

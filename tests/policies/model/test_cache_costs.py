@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from relserve.policies.caching.measured import EVERY, CacheSample, MeasuredCosts
-from relserve.policies.caching.state import CacheCosts
-from relserve.policies.cost import CostModel, StepSample
+from relserve.policies.model.cache_costs import EVERY, CacheCosts, MeasuredCosts
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.work import Work
 
 TRUE = CostModel(2e-5, 3e-3, 1e-4, 2e-3, 4e-3)
 FIRST = CacheCosts(CostModel(1e-5, 1e-3, 1e-5, 1e-3, 1e-3), 1e-9, 7e-9)
@@ -25,9 +25,10 @@ def taught(kv_s: float, hidden_s: float, share_hidden: float, num: int = 4 * EVE
         seconds = TRUE.step(prompts, decodes) + kv * kv_s + hidden * hidden_s
         hiccup = 0.05 if rng.random() < 0.02 else 0.0
         costs.add(
-            CacheSample(StepSample(prompts, decodes, seconds * rng.uniform(0.99, 1.01) + hiccup), kv, hidden)
+            Work(prompts, num_decodes=decodes, kv_tokens=kv, hidden_tokens=hidden),
+            seconds * rng.uniform(0.99, 1.01) + hiccup,
         )
-    return costs.latest
+    return costs.model
 
 
 def test_both_types_and_the_step_are_found() -> None:
@@ -48,8 +49,8 @@ def test_nothing_is_learnt_from_few_steps_or_of_no_time() -> None:
     assert taught(4e-7, 1e-6, 0.5, EVERY - 1) == FIRST
     costs = MeasuredCosts(FIRST)
     for _ in range(2 * EVERY):
-        costs.add(CacheSample(StepSample(0, 4, 0.0), 100, 0))
-    assert costs.latest == FIRST
+        costs.add(Work(num_decodes=4, kv_tokens=100), 0.0)
+    assert costs.model == FIRST
 
 
 def test_a_cost_is_never_below_0() -> None:
@@ -63,9 +64,9 @@ def test_what_is_made_again_and_what_any_hidden_state_costs_are_found() -> None:
         decodes, prompts = rng.randint(1, 20), rng.randint(10, 50) if made else 0
         seconds = TRUE.step(prompts, decodes) + 1e-6 * hidden + 1e-3 * (hidden > 0)
         seconds += 2e-5 * made + 5e-4 * (made > 0)
-        sample = StepSample(prompts, decodes, seconds * rng.uniform(0.99, 1.01))
-        costs.add(CacheSample(sample, 0, hidden, made))
-    found = costs.latest
+        work = Work(prompts, num_decodes=decodes, hidden_tokens=hidden, made_tokens=made)
+        costs.add(work, seconds * rng.uniform(0.99, 1.01))
+    found = costs.model
     assert found.hidden_token_s == pytest.approx(1e-6, rel=0.1)
     assert found.hidden_base_s == pytest.approx(1e-3, rel=0.15)
     assert found.made_token_s == pytest.approx(2e-5, rel=0.1)
@@ -74,5 +75,5 @@ def test_what_is_made_again_and_what_any_hidden_state_costs_are_found() -> None:
 def test_what_all_steps_had_is_not_told_apart_from_the_step() -> None:
     costs = MeasuredCosts(FIRST)
     for _ in range(4 * EVERY):
-        costs.add(CacheSample(StepSample(0, 8, 0.03), 0, 1000))
-    assert costs.latest.hidden_base_s == 0
+        costs.add(Work(num_decodes=8, hidden_tokens=1000), 0.03)
+    assert costs.model.hidden_base_s == 0

@@ -8,9 +8,9 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from relserve.policies.budget.model import FIRST, OURS, PUBLISHED, Form, StepModel
-from relserve.policies.budget.regression import Forgetting, non_negative
-from relserve.policies.budget.state import Work
+from relserve.policies.model.regression import Forgetting, non_negative
+from relserve.policies.model.structured import FIRST, OURS, PUBLISHED, Form, StepModel
+from relserve.policies.model.work import Work
 from tests.policies.budget.seen import measured, seconds_of, works
 
 FORMS = pytest.mark.parametrize("form", [PUBLISHED, OURS], ids=["published", "ours"])
@@ -170,3 +170,16 @@ def test_forgetting_leaves_alone_what_the_latest_steps_do_not_tell() -> None:
     change = quick.change()
     assert change[0] == pytest.approx(0.5, rel=0.1)
     assert change[1] == 0.0
+
+
+def test_what_is_known_is_replaced_as_a_whole() -> None:
+    """Whoever took it before is answered as then: by one shape and the coefficients that belong to it."""
+    model, rng = StepModel(OURS), random.Random(3)
+    taken = []
+    for work in works(300):
+        model.add(work, measured(work, rng))
+        taken.append((model.model, model.model.seconds(work) if model.is_ready else None, work))
+    assert len({id(known) for known, _, _ in taken}) > 10
+    for known, seconds, work in taken:
+        assert seconds is None or known.seconds(work) == seconds
+    assert model.seconds(taken[-1][2]) == taken[-1][1]

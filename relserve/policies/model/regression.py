@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from relserve.policies.budget.state import Column, Table
-from relserve.policies.cost import HUBER
+from relserve.policies.model.linear import HUBER
+from relserve.policies.model.work import Column, Table
 
 RIDGE = 0.5  # of the mean square of a column: what the latest steps do not tell stays as it was
 

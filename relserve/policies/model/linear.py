@@ -1,4 +1,4 @@
-"""What a step costs: the linear model (RelServe, Eq. 9), fitted from measured steps."""
+"""Step times that are linear in tokens and requests (RelServe, Eq. 9), and their fit to measured steps."""
 
 from __future__ import annotations
 
@@ -7,30 +7,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from relserve.policies.model.work import MeasuredStep, Work
+
 MIN_SLOPE_S, MIN_BASE_S = 1e-8, 1e-6
 HUBER = 1.345  # residuals beyond so many robust standard deviations lose weight
-FEW_STEPS = 8  # below so many the start is scaled as a whole, for their shapes tell slopes from bases badly
-SURE = 0.7  # mean error of lately measured steps, as a natural logarithm: a factor of two
-NEWS = 0.125  # weight of the latest step in that mean
-
-
-class StepFeatures(NamedTuple):
-    """What a step computes, as Eq. 9 counts it: uncached prompt tokens, and requests that decode a token."""
-
-    prefill_tokens: float = 0
-    num_decodes: float = 0
-
-
-class StepSample(NamedTuple):
-    """One measured step: uncached prompt tokens computed, requests that decoded, seconds."""
-
-    prefill_tokens: float
-    num_decodes: float
-    seconds: float
+FEW_STEPS = 8  # so many are measured before slopes are told from bases
 
 
 @dataclass(frozen=True)
@@ -72,6 +56,10 @@ class CostModel:
             max(self.prefill_base_s, self.decode_base_s) if self.mixed_base_s is None else self.mixed_base_s
         )
 
+    def seconds(self, work: Work) -> float:
+        """See `StepTime.seconds`; Eq. 9 looks at two of the numbers."""
+        return self.step(work.prefill_tokens, work.num_decodes)
+
     def scaled(self, factor: float) -> CostModel:
         """The model of a machine on which every step takes so many times as long."""
         times = {name: value and value * factor for name, value in asdict(self).items()}
@@ -100,25 +88,27 @@ class CostModel:
         return found
 
 
-def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = None) -> CostModel:
+def fit(samples: Sequence[MeasuredStep] | np.ndarray, prior: CostModel | None = None) -> CostModel:
     """Fit a cost model robustly: Huber weights by iterated least squares, coefficients kept positive.
 
     Args:
-        samples: measured steps of any kind; or an array of them, a row a step.
+        samples: measured steps of any kind; or a row a step, of prompt tokens, decodes and seconds.
         prior: gives the coefficients, or combinations of them, that the samples say nothing about.
 
     Raises:
         ValueError: too few samples and no prior.
     """
-    if len(samples) < 8:
+    if len(samples) < FEW_STEPS:
         if prior is None:
-            raise ValueError(f"a cost model needs at least 8 measured steps, there are {len(samples)}")
+            raise ValueError(
+                f"a cost model needs at least {FEW_STEPS} measured steps, there are {len(samples)}"
+            )
         return prior
     return fit_with(samples, np.zeros((len(samples), 0)), prior, np.zeros(0))[0]
 
 
 def fit_with(
-    samples: Sequence[StepSample] | np.ndarray, more: np.ndarray, prior: CostModel | None, known: np.ndarray
+    samples: Sequence[MeasuredStep] | np.ndarray, more: np.ndarray, prior: CostModel | None, known: np.ndarray
 ) -> tuple[CostModel, np.ndarray]:
     """Fit a cost model as `fit` does, together with what a unit of some other features costs.
 
@@ -126,7 +116,7 @@ def fit_with(
         more: those features, a row a step.
         known: seconds a unit of each, taken where too few samples have it; found ones are 0 at least.
     """
-    data = np.asarray(samples, dtype=float)
+    data = samples if isinstance(samples, np.ndarray) else _table(samples)
     tokens, decodes, seconds = data.T
     has_prefill, has_decode = tokens > 0, decodes > 0
     kinds = [has_prefill & ~has_decode, ~has_prefill & has_decode, has_prefill & has_decode]
@@ -137,6 +127,11 @@ def fit_with(
     found = dict(zip(used.tolist(), solution.tolist(), strict=True))
     units = [max(found.get(5 + i, seconds_a_unit), 0.0) for i, seconds_a_unit in enumerate(known.tolist())]
     return _model(found, prior), np.array(units)
+
+
+def _table(samples: Sequence[MeasuredStep]) -> np.ndarray:
+    rows = [(work.prefill_tokens, work.num_decodes, seconds) for work, seconds in samples]
+    return np.array(rows, dtype=float).reshape(-1, 3)
 
 
 def _robust(columns: np.ndarray, seconds: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -173,87 +168,3 @@ def _model(found: dict[int, float], prior: CostModel | None) -> CostModel:
         max(found.get(3, old.decode_base_s), MIN_BASE_S),
         None if mixed is None else max(mixed, MIN_BASE_S),
     )
-
-
-class CostSource(Protocol):
-    """Where a scheduler takes its cost model from, step by step.
-
-    Attributes:
-        is_sure: whether lately measured steps took about what the model says; what rests on seconds, such as
-            a promise to each relQuery, waits until it does.
-    """
-
-    model: CostModel
-
-    @property
-    def is_sure(self) -> bool: ...
-
-    def add(self, sample: StepSample) -> None:
-        """Take one measured step."""
-
-
-class FixedCost:
-    """A cost model that stays as it is, whatever is measured."""
-
-    is_sure = True
-
-    def __init__(self, model: CostModel) -> None:
-        self.model = model
-
-    def add(self, sample: StepSample) -> None:
-        """See `CostSource.add`."""
-
-
-class OnlineCost:
-    """A cost model kept fresh from measured steps.
-
-    It is fitted to the latest `window` steps: after 1, 2, 4, 8 .. of them and then after every `every`. It is
-    robust to hiccups (see `fit`). The first few steps scale the start as a whole: what is first taken for
-    another model or another machine is wrong by one factor above all.
-    """
-
-    def __init__(self, start: CostModel, window: int = 512, every: int = 64) -> None:
-        self.model, self.every = start, every
-        self._start = start
-        self._samples = np.zeros((window, 3))
-        self._num, self._error = 0, float("inf")
-
-    @property
-    def is_sure(self) -> bool:
-        """See `CostSource.is_sure`; nothing is known of the first steps."""
-        return self._error <= SURE
-
-    def add(self, sample: StepSample) -> None:
-        """Take one measured step."""
-        if sample.seconds <= 0:
-            return
-        window = len(self._samples)
-        self._samples[self._num % window] = sample
-        self._num += 1
-        self._note_error(sample)
-        is_early = self._num < self.every and self._num.bit_count() == 1
-        if is_early or self._num % self.every == 0:
-            self._fit(self._samples[: min(self._num, window)])
-
-    def _note_error(self, sample: StepSample) -> None:
-        foreseen_s = self.model.step(sample.prefill_tokens, sample.num_decodes)
-        if foreseen_s > 0:
-            error = abs(math.log(sample.seconds / foreseen_s))
-            known = 0.0 if math.isinf(self._error) else self._error
-            self._error = known + max(1.0 / self._num, NEWS) * (error - known)
-
-    def _fit(self, samples: np.ndarray) -> None:
-        if len(samples) < FEW_STEPS:
-            self.model = _scaled(self._start, samples)
-        else:
-            self.model = fit(samples, self.model)
-
-
-def _scaled(cost: CostModel, samples: np.ndarray) -> CostModel:
-    """The model with all its times multiplied by the median of what steps took over what it says."""
-    foreseen_s = np.array([cost.step(tokens, decodes) for tokens, decodes, _ in samples])
-    is_any = foreseen_s > 0
-    if not is_any.any():
-        return cost
-    factor = float(np.median(samples[is_any, 2] / foreseen_s[is_any]))
-    return cost.scaled(factor)

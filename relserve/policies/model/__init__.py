@@ -1,0 +1,1 @@
+"""One model of a step: what it computes, how long that takes, and how both are learnt."""
