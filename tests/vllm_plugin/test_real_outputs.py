@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -154,9 +155,10 @@ def test_rows_that_are_preempted_say_the_same_whatever_their_clients_said(engine
     stock, num_preempted = served(engine, "stock", *lying_requests(LIES[0]))
     tokens = [tuple(o.outputs[0].token_ids) for o in stock]
     assert [len(each) for each in tokens] == [LENGTHS[i % 5] for i in range(32)]
-    counts = {"stock": num_preempted}
+    counts = Counter(stock=num_preempted)
     for lie in LIES:
         for variant in ("dpu+aba", DEFAULT):
-            outputs, counts[f"{variant} {lie}"] = served(engine, variant, *lying_requests(lie))
+            outputs, num_preempted = served(engine, variant, *lying_requests(lie))
             assert [tuple(o.outputs[0].token_ids) for o in outputs] == tokens
+            counts[variant] += num_preempted  # one lie alone may cost none: it hangs on how long steps take
     assert min(counts.values()) > 0, counts

@@ -152,7 +152,8 @@ def test_arguments_that_vllms_server_refuses_are_nobodys(engine: SharedEngine) -
 
     refused = models({"enable_auto_tool_choise": True})
     assert refused.status_code == 503
-    assert "no argument 'enable_auto_tool_choise'; its arguments are those of RELSERVE" in refused.text
+    said = refused.json()["error"]["message"]
+    assert "no argument 'enable_auto_tool_choise'; its arguments are \"openai\" in RELSERVE_ENGINE" in said
     assert models({}).status_code == 200
     with pytest.raises(EngineStartError, match="serves OpenAI's API with other arguments"):
         models({"enable_auto_tool_choise": True})
