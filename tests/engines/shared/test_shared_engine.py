@@ -190,7 +190,7 @@ def test_another_release_is_refused_and_may_stop_it(make):
 def test_another_admission_is_refused_but_who_asks_for_none_takes_the_engines(make):
     ask(make(admission="static-8"), PROMPTS)
     assert len(ask(make(), PROMPTS)) == len(PROMPTS)
-    with pytest.raises(EngineStartError, match=r"with admission 'static-8', this process has 'in_time'; .*stop"):
+    with pytest.raises(EngineStartError, match=r"admission 'static-8', this process has 'in_time'; .*stop"):
         ask(make(admission="in_time"), PROMPTS)
 
 
