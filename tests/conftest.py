@@ -31,9 +31,7 @@ OWN_ENGINES = {
 ONE_A_SESSION = {
     "shared_engine": "engine", "vllm_server": "engine", "llamacpp_server": "engine", "zoo_engine": "zoo",
 }  # fmt: skip
-settings.register_profile(
-    "any load", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -72,7 +71,7 @@ def requests() -> tuple[list[str], list[Any]]:
 def engine(request, monkeypatch):
     model, way = request.param.split(", ")
     folder, is_chunked = MODEL_DIR if model == "tiny" else build(model), way != "whole prompts"
-    num_blocks = 14 if way == PREEMPTING else NUM_BLOCKS.get(model, 24)
+    num_blocks = 12 if way == PREEMPTING else NUM_BLOCKS.get(model, 24)
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
@@ -155,10 +154,9 @@ def test_rows_that_are_preempted_say_the_same_whatever_their_clients_said(engine
     stock, num_preempted = served(engine, "stock", *lying_requests(LIES[0]))
     tokens = [tuple(o.outputs[0].token_ids) for o in stock]
     assert [len(each) for each in tokens] == [LENGTHS[i % 5] for i in range(32)]
-    counts = Counter(stock=num_preempted)
+    counts = {"stock": num_preempted}
     for lie in LIES:
         for variant in ("dpu+aba", DEFAULT):
-            outputs, num_preempted = served(engine, variant, *lying_requests(lie))
+            outputs, counts[f"{variant} {lie}"] = served(engine, variant, *lying_requests(lie))
             assert [tuple(o.outputs[0].token_ids) for o in outputs] == tokens
-            counts[variant] += num_preempted  # one lie alone may cost none: it hangs on how long steps take
     assert min(counts.values()) > 0, counts

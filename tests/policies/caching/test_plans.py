@@ -54,7 +54,7 @@ def blocks_after(shown: CacheView, plan: CachePlan) -> int:
 
 
 @EVERY
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(shown=views())
 def test_memory_and_seats_are_never_exceeded(name: str, shown: CacheView):
     """With all that goes on, comes in and pauses."""
@@ -65,7 +65,7 @@ def test_memory_and_seats_are_never_exceeded(name: str, shown: CacheView):
 
 
 @EVERY
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(shown=views())
 def test_a_plan_says_what_it_means(name: str, shown: CacheView):
     """Nobody twice; only what holds is dropped; another type only after a drop; phases compute their kind."""
@@ -81,7 +81,7 @@ def test_a_plan_says_what_it_means(name: str, shown: CacheView):
 
 
 @EVERY
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(shown=views())
 def test_someone_runs_where_anyone_is_there(name: str, shown: CacheView):
     """As long as any one request fits the pool, no step is empty for good: something runs or makes room."""
@@ -90,7 +90,7 @@ def test_someone_runs_where_anyone_is_there(name: str, shown: CacheView):
 
 
 @EVERY
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(shown=views())
 def test_a_plan_depends_on_the_requests_alone(name: str, shown: CacheView):
     """Neither on the rows that they lie in, nor on what was planned before."""

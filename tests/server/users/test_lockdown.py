@@ -257,7 +257,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=3000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_a_long_text_is_read_as_duckdb_reads_it_or_not_at_all(text):
     check = Check(PARSER, ANN, False)

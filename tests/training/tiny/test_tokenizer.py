@@ -17,7 +17,7 @@ tokenizer = functools.cache(lambda: load_tokenizer(MODEL_DIR))
 
 
 @given(st.text())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_every_text_survives_a_round_trip(text: str) -> None:
     ids = tokenizer()(text, add_special_tokens=False).input_ids
     assert tokenizer().decode(ids, clean_up_tokenization_spaces=False) == text
