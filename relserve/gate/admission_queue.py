@@ -330,7 +330,7 @@ class AdmissionQueue:
         request_group.num_left = 0
         self._aside.discard(request_group)
         estimate_s = None if standing is None else standing.estimate_s
-        request_group.refused(AdmissionError(refusal.reason, estimate_s))
+        request_group.refused(AdmissionError(refusal.reason, estimate_s, refusal.is_over))
 
     def _forget(self, request_id: str) -> None:
         request_group = self._of.pop(request_id)

@@ -39,7 +39,7 @@ class GatedRows:
         gate.come(self._party)
 
     async def take(self, most: int) -> list[Permit]:
-        """Tickets for the next rows, at least one and at most so many.
+        """Permits for the next rows, at least one and at most so many.
 
         Raises:
             AdmissionError: the deadline has passed; no row starts any more.

@@ -73,15 +73,22 @@ class Entering:
             Left: the caller hung up while it waited.
         """
         age_s = max(time.time() - self.began_s, 0.0)
-        if isinstance(self.slo, (int, float)) and age_s >= self.slo:
-            raise AdmissionError(f"the deadline of {self.slo:g} s has passed", is_over=True)
+        deadline_s = self.slo if isinstance(self.slo, (int, float)) else None  # else the name of a class
+        over = f"the deadline of {deadline_s:g} s has passed" if deadline_s is not None else ""
+        if deadline_s is not None and age_s >= deadline_s:
+            raise AdmissionError(over, is_over=True)
         entry = gate.enter(
             user=self.user, prompt_tokens=self.prompt_tokens, max_tokens=self.max_tokens, slo=self.slo,
             waits=self.waits, age_s=age_s,
         )  # fmt: skip
         async with AsyncExitStack() as stack:
             stack.callback(caller.close)
-            permit = await caller.unless_left(entry.__aenter__())
+            try:
+                permit = await caller.unless_left(entry.__aenter__())
+            except AdmissionError as error:
+                if error.is_over and deadline_s is not None:  # it has passed since it was looked at above
+                    raise AdmissionError(over, is_over=True) from error
+                raise
             stack.push_async_exit(entry)
 
             def measure() -> None:

@@ -108,7 +108,7 @@ class AdmissionController:
         if not request.tokens > 0 or request.tokens == inf:
             return Refuse(f"it expects {request.tokens} tokens; that must be a positive number")
         if request.deadline_s != request.deadline_s or (self.late == "error" and request.deadline_s <= now_s):
-            return Refuse("its limit is over before it begins")
+            return Refuse("its limit is over before it begins", is_over=True)
         self._pass(now_s)
         self._comes(request)
         self._waiting[request.request_id] = request

@@ -61,9 +61,14 @@ class Wait(NamedTuple):
 
 
 class Refuse(NamedTuple):
-    """It will not run; `reason` is a line for its user."""
+    """It will not run; `reason` is a line for its user.
+
+    Attributes:
+        is_over: whether its limit had passed before it came, so that waiting is not why.
+    """
 
     reason: str
+    is_over: bool = False
 
 
 Decision = Admit | Wait | Refuse

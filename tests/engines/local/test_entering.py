@@ -65,6 +65,23 @@ def test_an_answer_that_is_cut_off_and_an_error_tell_nothing_and_give_up_the_pla
     asyncio.run(asyncio.wait_for(asked(gate), 10))
 
 
+def test_a_deadline_that_passes_on_the_way_to_the_gate_is_no_matter_of_load() -> None:
+    """It was not over when it was looked at, and is for the gate, whose clock rounds so short a time away."""
+    late = entering(age_s=-60.0, slo=1e-12)
+
+    async def enters() -> None:
+        async with late.entered(make_gate("in_time", {}), lambda ids: 0, caller_of_nobody()):
+            pass
+
+    with pytest.raises(AdmissionError, match="the deadline of 1e-12 s has passed") as caught:
+        asyncio.run(enters())
+    assert caught.value.is_over
+
+
+def caller_of_nobody() -> OpenAICaller:
+    return OpenAICaller(b"{}", asyncio.Event().wait)
+
+
 def test_a_limit_counts_from_when_the_request_came_to_the_server() -> None:
     async def enters(age_s: float) -> None:
         caller = OpenAICaller(b"{}", asyncio.Event().wait)

@@ -106,7 +106,7 @@ def test_lengths_that_are_none_are_refused(tokens: float) -> None:
 
 def test_what_is_over_before_it_begins_is_refused_where_late_is_an_error() -> None:
     over = request("a", 5, 1)
-    assert controller(late="error").offered(over, 2.0) == Refuse("its limit is over before it begins")
+    assert controller(late="error").offered(over, 2.0) == Refuse("its limit is over before it begins", True)
     assert isinstance(controller().offered(over._replace(deadline_s=nan), 2.0), Refuse)
 
 
