@@ -13,6 +13,8 @@ import pytest
 
 from relserve.call.rel_tag import RelTag
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
+from relserve.policies.model.linear import CostModel
+from relserve.policies.model.online import FixedCost
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.status import AFTER_IDLE, EVERY_S, MAX_RELS, StatusWriter
@@ -116,6 +118,7 @@ def test_the_seconds_left_go_by_the_lengths_of_answers_of_that_kind() -> None:
         lengths = scheduler.steering.driver.lengths.of("k", 1000)
         for _ in range(200):
             lengths.ended(tokens, is_whole=True)
+        scheduler.steering.driver.cost = FixedCost(CostModel(1e-5, 1e-3, 1e-5, 1e-3))
         (rel,) = steps(scheduler, arrivals, 2).rels
         left_s.append(rel.left_s)
         scheduler.shutdown()
