@@ -1,5 +1,5 @@
 """The command line: `relserve sql`, `ask`, `shell`, `explain`, `engine`, `fleet`, `demo`, `models`, `cache`,
-`top` and `calibrate`.
+`top`, `doctor` and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
 HTTP client.
@@ -17,12 +17,14 @@ import typer
 import relserve
 from relserve.cli.ask.command import ask_command
 from relserve.cli.cache import app as cache_app
+from relserve.cli.common_options import Model
 from relserve.cli.engine import app as engine_app
 from relserve.cli.fleet import app as fleet_app
 from relserve.cli.formats import Format
 from relserve.cli.models import app as models_app
+from relserve.cli.serve_command import serve_command
 from relserve.cli.user import app as user_app
-from relserve.errors import Cancelled, RelserveError, RelserveWarning, UsageError
+from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
 app = typer.Typer(
     name="relserve",
@@ -38,10 +40,6 @@ app.add_typer(engine_app, name="engine")
 app.add_typer(fleet_app, name="fleet")
 app.add_typer(user_app, name="user")
 
-Model = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="'tiny', a folder, a hub id or a URL; see `relserve models`."),
-]
 Database = Annotated[Path | None, typer.Option("--db", help="DuckDB database file (default: in memory).")]
 
 
@@ -133,90 +131,7 @@ def shell_command(
     start.run(file, command, model, format, examples, cache)
 
 
-@app.command("serve")
-def serve_command(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="DuckDB database file (default: in memory).")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 5433,
-    users: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Who may come, with passwords: see `relserve user`.")
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Nobody changes the database.")] = False,
-    allow_files: Annotated[
-        bool, typer.Option("--allow-files", help="Statements may read and write files, and load extensions.")
-    ] = False,
-    max_connections: Annotated[int, typer.Option(min=1, help="Clients at once.")] = 100,
-    reserved_connections: Annotated[
-        int, typer.Option(min=0, help="Of these, those that are kept for admins.")
-    ] = 3,
-    model: Model = None,
-    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
-    statement_timeout: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none."),
-    ] = None,
-    longest_statement: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Of all users but admins, whatever they set."),
-    ] = None,
-    idle_timeout: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="After which a silent client is hung up on."),
-    ] = None,
-    log_statements: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a line of JSON a statement; - is stderr.")
-    ] = None,
-    log_texts: Annotated[bool, typer.Option("--log-texts", help="With the statements' texts.")] = False,
-    http: Annotated[
-        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="A page to look at, and /metrics.")
-    ] = None,
-    http_token: Annotated[
-        str | None, typer.Option(envvar="RELSERVE_HTTP_TOKEN", help="What the page wants to be told.")
-    ] = None,
-    openai: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, metavar="PORT", help="OpenAI's API, answered by the same engine."),
-    ] = None,
-    share_cache: Annotated[
-        bool, typer.Option("--share-cache", help="Users share kept answers and the engine's prefix cache.")
-    ] = False,
-    only_granted: Annotated[
-        bool, typer.Option("--only-granted", help="Users use only what they own or were granted.")
-    ] = False,
-) -> None:
-    """Serve a DuckDB database with llm functions over PostgreSQL's protocol.
-
-    For psql, BI tools over ODBC or JDBC, and every other client of PostgreSQL, many at once. Ctrl-C ends it.
-
-    Examples:
-
-    * `relserve serve shop.db`, and then `psql -h 127.0.0.1 -p 5433`
-    * `relserve serve --examples --model http://127.0.0.1:8000/v1 --http 8080`
-    * `relserve serve --openai 8000`, and then any OpenAI client with http://127.0.0.1:8000/v1
-    * `relserve user add ann`, then
-      `relserve serve shop.db --host 0.0.0.0 --users users.json --tls-cert cert.pem --tls-key key.pem`
-    """
-    try:
-        from relserve.cli import serve
-    except ModuleNotFoundError as error:
-        raise UsageError(f"relserve serve needs {error.name}: pip install 'relserve[server]'") from error
-    from relserve.server.options import ServerOptions
-
-    serve.run(
-        ServerOptions(
-            database=file, host=host, port=port, users=users, tls_cert=tls_cert, tls_key=tls_key,
-            read_only=read_only, allow_files=allow_files, max_connections=max_connections, model=model,
-            examples=examples, cache=cache, statement_timeout_s=statement_timeout,
-            idle_timeout_s=idle_timeout, log_statements=log_statements, log_texts=log_texts, http_port=http,
-            http_token=http_token, openai_port=openai, share_cache=share_cache, only_granted=only_granted,
-            reserved_connections=reserved_connections, longest_statement_s=longest_statement or None,
-        )
-    )  # fmt: skip
+app.command("serve")(serve_command)
 
 
 @app.command("explain")
@@ -274,6 +189,25 @@ def top_command(
     from relserve.cli import top
 
     top.run(once=once, interval_s=interval, as_json=json)
+
+
+@app.command("doctor")
+def doctor_command(
+    json: Annotated[bool, typer.Option("--json", help="Write a line of JSON a check, for programs.")] = False,
+) -> None:
+    """Look at this machine, a line a check: versions, GPU, memory, ports, cache, model. Starts nothing.
+
+    Each line is ok, a warning or failed, and says how to mend it. The status is 1 where a check failed.
+
+    Examples:
+
+    * `relserve doctor`
+    * `RELSERVE_MODEL=http://127.0.0.1:8000/v1 relserve doctor`: asks that server for its models, too
+    * `relserve doctor --json | jq 'select(.verdict != "ok")'`
+    """
+    from relserve.cli import doctor
+
+    doctor.run(json)
 
 
 @app.command("calibrate")
