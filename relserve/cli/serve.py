@@ -7,7 +7,7 @@ import contextlib
 import logging
 import sys
 
-from relserve.engines.registry import announce
+from relserve.engines.registry import announce, announce_with_times
 from relserve.machine.memory_limit import limit_memory
 from relserve.server.log_lines import OneLine
 from relserve.server.openai.gateway import Gateway
@@ -30,6 +30,7 @@ def run(options: ServerOptions) -> None:
     """
     prefer_shared()
     limit_memory()
+    announce_with_times()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
     logging.basicConfig(handlers=[handler])

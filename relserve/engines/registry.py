@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from relserve.engines.shared.engine import SharedEngine
 
 logger = logging.getLogger(__name__)
+_when = ""  # before an announcement, in the words of strftime
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 KEPT_LOGS = 20
@@ -277,7 +279,13 @@ def shared_engine(name: str, settings: Settings) -> SharedEngine:
 
 def announce(text: str) -> None:
     """Say something to the person who waits, above any progress bar."""
-    tqdm.write(f"relserve: {text}", file=sys.stderr)
+    tqdm.write(f"{time.strftime(_when)}relserve: {text}", file=sys.stderr)
+
+
+def announce_with_times() -> None:
+    """From now on begin each announcement of this process with its time, as a server's log does."""
+    global _when
+    _when = "%F %T "
 
 
 def log_path_of(name: str, settings: Settings) -> Path:

@@ -53,7 +53,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     said = ""
     watchdog = threading.Timer(PATIENCE_S, process.kill)
     watchdog.start()
-    while not (found := re.search(r"page is at (\S+)\n.* is served on [^ ]+:(\d+)", said, re.DOTALL)):
+    at = r"^[-0-9]{10} [:0-9]{8} relserve: the page is at (\S+)\n.* is served on [^ ]+:(\d+)"
+    while not (found := re.search(at, said, re.DOTALL | re.MULTILINE)):
         line = process.stderr.readline()
         assert line, said
         said += line
