@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from relserve.machine.length_file import read_lengths, text_of
+from relserve.policies.scheduling.length_bins import LengthCounts
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.vllm_plugin.background_file import EVERY_S, kept_file
 
-TURN_S, A_TURN = 1.0, 16  # seconds between looks at what was learnt, and kinds put into words at each
+TURN_S = 1.0  # between looks at what was learnt
 
 
-class _Told(NamedTuple):
-    """A kind in words, JSON, and how many rows had ended by then."""
+class _Line(NamedTuple):
+    """A kind as JSON, and the counts that it was made of."""
 
-    num_ended: int
+    counts: LengthCounts
     text: str
 
 
 class KeptLengths:
     """A learner of output lengths and its file.
 
-    Only what changed is put into words, and a few kinds at a time, for that is done within a step.
+    A look is part of a step, so it only copies the counts that have changed; the thread that writes the file
+    turns them into JSON, which takes ten times as long.
 
     Args:
         path: of the file; None: what is learnt is kept nowhere.
@@ -36,45 +39,58 @@ class KeptLengths:
 
     def __init__(self, path: Path | None, every_s: float = EVERY_S) -> None:
         self.learner = LengthLearner() if path is None else read_lengths(path)
-        self._told: dict[str, _Told] = {}
-        self._num_told = self.learner.general.num_ended
+        self._copies: dict[str, LengthCounts] = {}
+        self._lines: dict[str, _Line] = {}  # the other thread's alone
+        self._num_copied = self.learner.general.num_ended
         self._next_s = 0.0
         self._file = kept_file(path, every_s, "lengths of answers will be learnt anew")
         if self._file is not None:
-            self._put_into_words(len(self.learner.kinds))
+            self._copy()
 
     def tick(self, is_idle: bool) -> None:
-        """To be called after every step and abort; one after which nothing is left to do has time for all."""
+        """Look at what was learnt; to be called after every step and abort.
+
+        Args:
+            is_idle: whether nothing is left to do, so that nothing may call again for long.
+        """
         now_s = time.monotonic()
         if is_idle or now_s >= self._next_s:
             self._next_s = now_s + TURN_S
-            self._tell(len(self.learner.kinds) if is_idle else A_TURN)
+            self._look()
 
     def close(self) -> None:
         """Bring the file up to date, and write it no more."""
-        self._tell(len(self.learner.kinds))
+        self._look()
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _tell(self, most: int) -> None:
-        """Have the file written where rows have ended, with the news of up to so many kinds."""
-        num_ended = self.learner.general.num_ended
-        if self._file is None or num_ended == self._num_told:
+    def _look(self) -> None:
+        """Have the file written if rows have ended since the last look."""
+        general = self.learner.general
+        if self._file is None or general.num_ended == self._num_copied:
             return
-        if self._put_into_words(most):
-            self._num_told = num_ended
-        kinds = {kind: told.text for kind, told in self._told.items()}
-        self._file.put(partial(text_of, json.dumps(self.learner.general.as_dict()), kinds))
+        self._num_copied = general.num_ended
+        self._copy()
+        self._file.put(partial(self._text, general.snapshot(), self._copies))
 
-    def _put_into_words(self, most: int) -> bool:
-        """Of what is new, up to so many kinds; gives whether that was all."""
-        before, self._told = self._told, {}  # without those that the learner has forgotten
-        for kind, rows in self.learner.kinds.items():
-            told = before.get(kind)
-            if rows.num_ended and most >= 0 and (told is None or told.num_ended != rows.num_ended):
-                most -= 1
-                told = _Told(rows.num_ended, json.dumps(rows.as_dict())) if most >= 0 else told
-            if told is not None:
-                self._told[kind] = told
-        return most >= 0
+    def _copy(self) -> None:
+        """Copy what has changed, into a dictionary of its own: the other thread may still read the last."""
+        before, self._copies = self._copies, {}
+        for kind, counts in self.learner.kinds.items():
+            if not counts.num_ended:
+                continue
+            known = before.get(kind)
+            if known is None or known.num_ended != counts.num_ended:
+                known = counts.snapshot()
+            self._copies[kind] = known
+
+    def _text(self, general: LengthCounts, kinds: Mapping[str, LengthCounts]) -> str:
+        """The file's text; only kinds that have changed are turned into JSON."""
+        before, self._lines = self._lines, {}
+        for kind, counts in kinds.items():
+            line = before.get(kind)
+            if line is None or line.counts is not counts:
+                line = _Line(counts, json.dumps(counts.as_dict()))
+            self._lines[kind] = line
+        return text_of(json.dumps(general.as_dict()), {kind: line.text for kind, line in self._lines.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import statistics
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from relserve.machine.length_file import read_lengths
+from relserve.policies.scheduling.length_bins import LengthCounts
 from relserve.vllm_plugin import kept_lengths
-from relserve.vllm_plugin.kept_lengths import A_TURN, KeptLengths
+from relserve.vllm_plugin.kept_lengths import KeptLengths
 from tests.waiting import Limit, wait_until
 
 FOLDER = "lengths"
@@ -23,6 +25,10 @@ def end_rows(kept: KeptLengths, kind: str | None, *tokens: int) -> None:
     lengths = kept.learner.of(kind, 256)
     for given in tokens:
         lengths.ended(given, is_whole=True)
+
+
+def lengths_in(path: Path, kind: str) -> set[str]:
+    return set(json.loads(path.read_text())["kinds"][kind]["ends"])
 
 
 def test_the_next_one_begins_with_what_the_one_before_learnt(tmp_path: Path) -> None:
@@ -44,29 +50,53 @@ def test_the_next_one_begins_with_what_the_one_before_learnt(tmp_path: Path) -> 
 def test_an_engine_that_became_idle_tells_all(tmp_path: Path) -> None:
     path = tmp_path / FOLDER / "m.json"
     kept = KeptLengths(path, every_s=0.01)
-    for number in range(3 * A_TURN):
+    for number in range(40):
         end_rows(kept, f"kind {number}", 5)
     kept.tick(is_idle=True)
-    wait_until(lambda: path.exists() and len(read_lengths(path).kinds) == 3 * A_TURN)
+    wait_until(lambda: path.exists() and len(read_lengths(path).kinds) == 40)
     kept.close()
 
 
-def test_what_is_told_beside_work_is_told_a_little_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_engine_is_looked_at_once_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / FOLDER / "m.json"
     kept = KeptLengths(path, every_s=0.01)
-    for number in range(2 * A_TURN + 1):
-        end_rows(kept, f"kind {number}", 5)
+    end_rows(kept, "first", 5)
     kept.tick(is_idle=False)
-    kept.tick(is_idle=False)  # too early for another turn
-    wait_until(lambda: path.exists() and len(read_lengths(path).kinds) == A_TURN)
+    end_rows(kept, "second", 5)
+    kept.tick(is_idle=False)  # too early for another look
+    wait_until(lambda: path.exists() and list(read_lengths(path).kinds) == ["first"])
     monkeypatch.setattr(kept_lengths, "TURN_S", 0.0)
     kept._next_s = 0.0
     kept.tick(is_idle=False)
-    kept.tick(is_idle=False)
-    wait_until(lambda: len(read_lengths(path).kinds) == 2 * A_TURN + 1)
+    wait_until(lambda: list(read_lengths(path).kinds) == ["first", "second"])
     kept.close()
+
+
+def test_only_the_writing_thread_makes_json_and_only_of_kinds_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    as_dict = LengthCounts.as_dict
+
+    def noted(counts: LengthCounts) -> dict[str, dict[str, float]]:
+        threads.append(threading.current_thread().name)
+        return as_dict(counts)
+
+    monkeypatch.setattr(LengthCounts, "as_dict", noted)
+    path = tmp_path / FOLDER / "m.json"
+    kept = KeptLengths(path, every_s=0.01)
+    for number in range(20):
+        end_rows(kept, f"kind {number}", 5)
+    kept.tick(is_idle=True)
+    wait_until(lambda: path.exists() and len(read_lengths(path).kinds) == 20)
+    end_rows(kept, "kind 3", 7, 7)
+    kept.tick(is_idle=True)
+    end_rows(kept, "kind 3", 9)  # after the look: this file does not have it
+    wait_until(lambda: lengths_in(path, "kind 3") == {"5", "7"})
+    kept.close()
+    assert set(threads) == {"relserve-lengths"}
+    assert len(threads) == (20 + 1) + (1 + 1) + (1 + 1)  # kinds, and all kinds together
+    assert lengths_in(path, "kind 3") == {"5", "7", "9"}
 
 
 def test_what_killed_processes_left_goes_after_a_while(tmp_path: Path) -> None:
@@ -112,8 +142,8 @@ def test_kinds_that_the_learner_forgot_are_forgotten_here(
     for number in range(100):  # a stranger's, each another
         end_rows(kept, f"kind {number}", 5)
         kept.tick(is_idle=True)
-    assert len(kept._told) == 10
     kept.close()
+    assert len(kept._copies) == len(kept._lines) == 10
     assert set(read_lengths(path).kinds) == {f"kind {number}" for number in range(90, 100)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -70,6 +71,12 @@ class LengthCounts:
         ends, goes_on = self.ends / self._weight, self.cuts / self._weight + self.alive
         reached = np.cumsum((ends + goes_on)[::-1])[::-1] - goes_on / 2
         found: Floats = (ends + num_rows * prior) / (reached + num_rows)
+        return found
+
+    def snapshot(self) -> LengthCounts:
+        """How rows ended until now, for a thread that reads it while further ones end."""
+        found = copy.copy(self)
+        found.ends, found.cuts, found.alive = self.ends.copy(), self.cuts.copy(), self.alive.copy()
         return found
 
     def as_dict(self) -> dict[str, dict[str, float]]:
