@@ -18,7 +18,7 @@ from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encode
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, retimed
-from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.vllm_plugin.settings import SchedulerSettings

@@ -28,8 +28,8 @@ from lab.simulator.bound import jobs_of, shortest_first
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, lengths_known
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import MIN_BASE_S, CostModel, fit
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 

@@ -42,10 +42,10 @@ from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
 from relserve.policies.budget.variants import make as make_budget
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.step_time import StepTime
 from relserve.policies.model.work import MeasuredStep
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import scheduler as schedulers

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from lab.simulator.blocks import SimulatedBlockPool
 from lab.simulator.sim_relquery import SimRel, SimRow
 from lab.simulator.workload import RelSpec
+from relserve.policies.model.lengths import RelLengths
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import RelLengths
 from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.prefixes import num_known
 from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, RelState, StepDecision

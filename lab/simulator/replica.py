@@ -11,10 +11,10 @@ from lab.simulator.sim_relquery import SimRel
 from lab.simulator.workload import RelSpec
 from relserve.policies.dispatch.member_table import MIN_TOKEN_S
 from relserve.policies.dispatch.state import Member, Report
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.online import FixedCost, OnlineCost
 from relserve.policies.model.work import Work
 from relserve.policies.scheduling.driver import StepDriver
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import StepView
 

@@ -12,7 +12,7 @@ from lab.simulator.replica import Replica
 from lab.simulator.workload import RelSpec
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.turns import RoundRobin
-from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 
 from lab.simulator.workload import RelSpec, RowSpec
-from relserve.policies.scheduling.lengths import RelLengths
+from relserve.policies.model.lengths import RelLengths
 from relserve.policies.scheduling.state import RelState
 
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from relserve.call.relquery import Reply, Submission
 from relserve.call.turns import ChatTurn
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import LengthLearner
 
 
 class Engine(Protocol):

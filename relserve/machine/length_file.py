@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from relserve.machine.cost_file import stem_of
-from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.model.lengths import LengthLearner
 from relserve.settings import cache_dir, keeps_learnt
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from relserve.machine.length_file import read_lengths, text_of
-from relserve.policies.scheduling.length_bins import LengthCounts
-from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.model.length_bins import LengthCounts
+from relserve.policies.model.lengths import LengthLearner
 from relserve.vllm_plugin.background_file import EVERY_S, kept_file
 
 TURN_S = 1.0  # between looks at what was learnt

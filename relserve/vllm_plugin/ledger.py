@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Phases
-from relserve.policies.scheduling.lengths import DISBELIEF, CapLengths, RelLengths
+from relserve.policies.model.lengths import DISBELIEF, CapLengths, RelLengths
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import HostRequest, awaits_input
 

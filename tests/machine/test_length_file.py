@@ -17,7 +17,7 @@ from relserve.machine.length_file import (
     read_lengths,
     text_of,
 )
-from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.model.lengths import LengthLearner
 from relserve.vllm_plugin.settings import read
 
 

@@ -13,8 +13,8 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
 from relserve.machine.cost_file import cost_path, learnt_cost_path
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.session.estimate import SAMPLE, by_cost, estimate, measure
 from relserve.session.history import History, QueryRecord
 from relserve.session.prompt_price import ExpectedWork

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from relserve.machine.length_file import read_lengths
-from relserve.policies.scheduling.length_bins import LengthCounts
+from relserve.policies.model.length_bins import LengthCounts
 from relserve.vllm_plugin import kept_lengths
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from tests.waiting import Limit, wait_until
@@ -136,7 +136,7 @@ def test_without_a_file_it_learns_all_the_same(tmp_path: Path) -> None:
 def test_kinds_that_the_learner_forgot_are_forgotten_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relserve.policies.scheduling.lengths.MOST_KINDS", 10)
+    monkeypatch.setattr("relserve.policies.model.lengths.MOST_KINDS", 10)
     path = tmp_path / FOLDER / "m.json"
     kept = KeptLengths(path)
     for number in range(100):  # a stranger's, each another

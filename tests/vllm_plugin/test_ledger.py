@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from relserve.call.rel_tag import RelTag
-from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.model.lengths import LengthLearner
 from relserve.vllm_plugin.ledger import AT_FIRST, FOR_EACH, MOST_IDLE, RowLedger
 from tests.vllm_plugin.fake_request import request as row_of
 

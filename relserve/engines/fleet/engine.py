@@ -30,8 +30,8 @@ from relserve.machine.fleet_status import FleetStatus
 from relserve.policies.dispatch.router import Router
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import LengthLearner
 
 if TYPE_CHECKING:
     from relserve.engines.fleet.openai import FleetSocket

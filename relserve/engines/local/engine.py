@@ -35,8 +35,8 @@ from relserve.gate.gate import Gate
 from relserve.machine.cost_file import find_cost
 from relserve.machine.hardware import gpus
 from relserve.machine.length_file import find_lengths
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.vllm_plugin.batches import takes_batches
 
 if TYPE_CHECKING:

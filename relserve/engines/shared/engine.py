@@ -28,8 +28,8 @@ from relserve.engines.shared.wire import (
     write_submission,
 )
 from relserve.errors import EngineDeadError, EngineStartError
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.settings import ADMISSIONS
 from relserve.version import VERSION
 

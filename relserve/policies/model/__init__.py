@@ -1,1 +1,1 @@
-"""One model of a step: what it computes, how long that takes, and how both are learnt."""
+"""What is predicted of an engine's work: what a step computes, how long that takes, how long outputs get."""

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from relserve.policies.model.lengths import CapLengths, LengthLearner, RelLengths
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.online import CostSource
 from relserve.policies.model.work import Work
 from relserve.policies.scheduling.decompose import pem
 from relserve.policies.scheduling.due import DeadlineStanding
-from relserve.policies.scheduling.lengths import CapLengths, LengthLearner, RelLengths
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import EngineLimits, RelState, StepDecision, StepView

@@ -12,8 +12,8 @@ from typing import Any
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import ForbiddenError, QuotaError
+from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.server.users.quota import DAY, MINUTE, WINDOWS, Quota, Window
 from relserve.server.users.users import User
 

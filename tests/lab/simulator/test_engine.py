@@ -17,10 +17,10 @@ from lab.simulator.workload import (
     poisson_arrivals,
     replayed_arrivals,
 )
+from relserve.policies.model.lengths import CapLengths
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.driver import StepDriver
-from relserve.policies.scheduling.lengths import CapLengths
 from relserve.policies.scheduling.state import EngineLimits, StepView
 from relserve.policies.scheduling.variants import NAMES, make
 

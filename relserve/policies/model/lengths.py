@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from relserve.policies.scheduling.length_bins import EDGES, GUESS, LengthCounts, LengthTable, bin_of
+from relserve.policies.model.length_bins import EDGES, GUESS, LengthCounts, LengthTable, bin_of
 
 Given = Callable[[], Iterable[tuple[int, int]]]  # tokens given so far, and how many rows gave so many
 

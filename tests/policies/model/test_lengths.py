@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from relserve.policies.scheduling.lengths import (
+from relserve.policies.model.lengths import (
     MOST_TABLES,
     SHARED,
     CapLengths,
