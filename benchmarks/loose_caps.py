@@ -49,7 +49,10 @@ from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encode
 from lab.simulator.workload import lengths_known, retimed
 from relserve.policies.scheduling.variants import make
 
-ROOMS = ("relserve/policies/scheduling", "lab/simulator/engine.py", "relserve/vllm_plugin")
+ROOMS = (
+    "relserve/policies/model", "relserve/policies/scheduling", "lab/simulator/engine.py",
+    "relserve/vllm_plugin",
+)  # fmt: skip
 HEADLINE = {
     "worst_mean_ratio_simulated": Lower(0.02), "worst_over_clairvoyant": Lower(0.02),
     "worst_mean_ratio_real": Untold("in full runs"),

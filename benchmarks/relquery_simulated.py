@@ -31,7 +31,7 @@ from benchmarks.simulated_runs import LEAST, MODELS, Found, PolicyRun, TraceSett
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.vllm_plugin.settings import SchedulerSettings
 
-ROOMS = ("relserve/policies/scheduling", "lab/simulator/engine.py")
+ROOMS = ("relserve/policies/model", "relserve/policies/scheduling", "lab/simulator/engine.py")
 HEADLINE = {
     "settings": Untold("a size"), "traces_a_setting": Untold("a size"),
     "vllm_over_ours_top_rate": Higher(0.02), "static_over_ours_top_rate": Higher(0.02),

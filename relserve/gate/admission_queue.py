@@ -15,15 +15,16 @@ from typing import NamedTuple
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.lengths import AnswerLengths, Means
 from relserve.gate.permit import Permit
 from relserve.gate.request_group import RequestGroup
 from relserve.machine.gate_status import UserStatus
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.kept import latest_s
 from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn, Admit, Refuse
+from relserve.policies.model.means import KeyedMeans
 
 FRONT = 8  # requests of a user and class at the controller; policies look at fewer
+MEMORY, LIKE_ALL = 20.0, 4  # answers in the mean of a kind, and of others where it is new
 Group = list[tuple[float, int, RequestGroup]]  # a heap, by rank and arrival
 Key = tuple[str, str] | RequestGroup
 
@@ -43,12 +44,13 @@ class AdmissionQueue:
     """All that wait and run.
 
     Attributes:
-        lengths: what is learnt of answers' lengths.
+        lengths: tokens of answers, by kind, for requests that say only how many they may have.
         num_started, num_refused: so far.
     """
 
     def __init__(self, controller: AdmissionController) -> None:
-        self.controller, self.lengths, self._prompts = controller, AnswerLengths(), Means()
+        self.controller, self._prompts = controller, KeyedMeans(MEMORY)
+        self.lengths = KeyedMeans(MEMORY, LIKE_ALL)
         self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
         self._groups: dict[Key, Group] = {}
         self._fronts: Counter[Key] = Counter()
@@ -59,17 +61,8 @@ class AdmissionQueue:
     @property
     def request_groups(self) -> set[RequestGroup]:
         """Those of whom rows wait."""
-        behind = {
-            request_group
-            for group in self._groups.values()
-            for _, _, request_group in group
-            if request_group.num_left
-        }
-        return (
-            behind
-            | self._aside
-            | {request_group for request_group in self._of.values() if request_group.offered}
-        )
+        behind = {each for group in self._groups.values() for _, _, each in group if each.num_left}
+        return behind | self._aside | {each for each in self._of.values() if each.offered}
 
     @property
     def is_idle(self) -> bool:
@@ -100,10 +93,10 @@ class AdmissionQueue:
         """A row has ended, having said what its permit tells."""
         if request_group.permits.pop(permit.request_id, None) is not None:
             self._of.pop(permit.request_id)
-            self.lengths.learn(request_group.kind, permit.num_output_tokens)
+            self.lengths.add(request_group.kind, permit.num_output_tokens)
             turn = self.controller.done(permit.request_id, now_s, permit.num_output_tokens)
             if turn.work:
-                self._prompts.learn(str(request_group.size), max(turn.work - permit.num_output_tokens, 0.0))
+                self._prompts.add(str(request_group.size), max(turn.work - permit.num_output_tokens, 0.0))
             self._turn(turn, now_s)
             self.settle(now_s)
 
@@ -146,12 +139,13 @@ class AdmissionQueue:
         return self.controller.policy.every_s
 
     def expected(self, kind: str, most: float) -> float:
-        """Tokens of a kind's next answer; the most that it may have where nothing is learnt."""
-        return self.lengths.expected(kind, most) if self.controller.curve.learns else max(most, 1.0)
+        """Tokens of a kind's next answer, at least one; as many as it may have where nothing is learnt."""
+        known = self.lengths.of(kind) if self.controller.curve.learns else None
+        return max(most if known is None else min(known, most), 1.0)
 
     def of_prompt(self, size: int) -> float:
         """What prompts of that size take, in tokens of an answer, where being in time is promised."""
-        return 0.0 if self.controller.promise is None else self._prompts.get(str(size)) or 0.0
+        return 0.0 if self.controller.promise is None else self._prompts.of(str(size)) or 0.0
 
     def settle(self, now_s: float) -> None:
         """Have those come to the controller who are next, until nobody starts any more."""

@@ -19,9 +19,8 @@ from math import inf
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.admission_queue import AdmissionQueue, AdmissionStatus
-from relserve.gate.lengths import size_of
 from relserve.gate.permit import Permit
-from relserve.gate.request_group import RequestGroup
+from relserve.gate.request_group import RequestGroup, size_of
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses, checked_limit
 

@@ -10,6 +10,13 @@ from relserve.errors import AdmissionError
 from relserve.gate.permit import Permit
 from relserve.policies.admission.request import AdmissionRequest
 
+SHORT = 64  # tokens of a prompt, whose work is little beside an answer's
+
+
+def size_of(prompt_tokens: float) -> int:
+    """Of prompts that take about as much work as one: 0 for short ones, then one more for each doubling."""
+    return (int(prompt_tokens) // SHORT).bit_length()
+
 
 @dataclass(eq=False)
 class RequestGroup:

@@ -8,9 +8,9 @@ from collections import deque
 from contextlib import suppress
 
 from relserve.call.relquery import Submission
+from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
-from relserve.gate.lengths import CHARS
 from relserve.gate.permit import Permit
 from relserve.policies.admission.request import LONGEST_S
 
@@ -33,8 +33,8 @@ class GatedRows:
         self._error: AdmissionError | None = None
         chars = sum(map(len, submission.prompts)) / max(len(submission.prompts), 1)
         self._party = gate.request_group(
-            user, chars / CHARS, output_cap, _seconds_left(submission.deadline_s), submission.kind or "",
-            self._started, self._refused, submission.told, num_rows,
+            user, chars / CHARS_A_TOKEN, output_cap, _seconds_left(submission.deadline_s),
+            submission.kind or "", self._started, self._refused, submission.told, num_rows,
         )  # fmt: skip
         gate.come(self._party)
 

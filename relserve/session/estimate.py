@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from relserve.call.prefix_share import BLOCK, prefix_share
 from relserve.call.relquery import Submission
+from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.policies.model.linear import CostModel
 from relserve.session.history import History, QueryRecord
 from relserve.session.prompt_price import (
-    CHARS_A_TOKEN,
     ExpectedWork,
     LikelyOutput,
     expected_output,

@@ -7,11 +7,11 @@ from math import ceil
 from typing import NamedTuple
 
 from relserve.call.relquery import Sampling, Submission
+from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.engines.protocol import Encoder
 from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
 
-CHARS_A_TOKEN = 4  # where the model's tokenizer is not at hand; English prose has about so many
 WRITTEN_PRICE = 8.0  # of a token that the model writes, in tokens that it reads, where nothing was measured
 
 

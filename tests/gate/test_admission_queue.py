@@ -10,7 +10,6 @@ import pytest
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.admission_queue import FRONT, AdmissionQueue
-from relserve.gate.lengths import MOST_KINDS, AnswerLengths
 from relserve.gate.permit import Permit
 from relserve.gate.request_group import RequestGroup
 from relserve.policies.admission.controller import AdmissionController
@@ -198,25 +197,11 @@ def test_past_its_limit_all_of_a_relquery_is_refused_wherever_it_waits() -> None
     assert its.num_refused == {"bob": 50}
 
 
-def test_lengths_are_learnt_by_kind_and_only_so_many_kinds_are_kept() -> None:
-    lengths = AnswerLengths()
-    assert lengths.expected("a", 256) == 256
+def test_an_answer_is_expected_to_be_as_long_as_those_of_its_kind_and_no_longer_than_it_may() -> None:
+    its = AdmissionQueue(AdmissionController(make("in_time")))
+    assert its.expected("a", 256) == 256
     for _ in range(200):
-        lengths.learn("a", 10)
-    assert lengths.expected("a", 256) == 10
-    assert lengths.expected("a", 5) == 5
-    for number in range(MOST_KINDS):
-        lengths.learn(f"b{number}", 3)
-    assert lengths.expected("a", 256) == lengths.expected("new", 256) == pytest.approx(3)
-
-
-def test_a_new_kind_is_judged_by_all_others_at_first() -> None:
-    lengths = AnswerLengths()
-    for _ in range(100):
-        lengths.learn("usual", 100)
-    assert lengths.expected("new", 256) == 100
-    lengths.learn("new", 10)
-    assert lengths.expected("new", 256) == 82
-    for _ in range(15):
-        lengths.learn("new", 10)
-    assert lengths.expected("new", 256) < 30
+        its.lengths.add("a", 10)
+    assert (its.expected("a", 256), its.expected("a", 5)) == (10, 5)
+    its.lengths.add("b", 0)
+    assert its.expected("b", 256) == 8  # four answers like others', and its own

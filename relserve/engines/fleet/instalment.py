@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from relserve.call.relquery import Submission
+from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError
 from relserve.machine import traces
 from relserve.policies.dispatch.router import Asked
-
-CHARS_A_TOKEN = 4.0
 
 Ask = Callable[["Instalment", Submission], Awaitable[None]]
 

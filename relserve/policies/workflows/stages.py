@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from relserve.policies.model.means import KeyedMeans
 from relserve.policies.workflows.types import NOTHING, Demand
 
 GUESS = Demand(1000.0, 64.0)  # of a step while nothing at all was seen
 MEMORY = 256.0  # ended steps of a stage that its mean remembers
-MOST_STAGES = 1024  # remembered; who names more forgets those of which nothing came for longest
 
 
 class DoneStep(NamedTuple):
@@ -32,49 +32,21 @@ class PastWorkflow(NamedTuple):
     levels: Sequence[Sequence[DoneStep]]
 
 
-class Mean:
-    """A mean demand that forgets: of the first so many all count alike, then the older ever less."""
-
-    __slots__ = ("mean", "number")
+class StageDemands:
+    """Mean demands by stage."""
 
     def __init__(self) -> None:
-        self.mean, self.number = NOTHING, 0
-
-    def add(self, demand: Demand) -> None:
-        """Take one more."""
-        self.number += 1
-        weight = max(1.0 / self.number, 1.0 / MEMORY)
-        prompt, output = self.mean
-        self.mean = Demand(
-            prompt + weight * (demand.prompt_tokens - prompt),
-            output + weight * (demand.output_tokens - output),
-        )
-
-
-class StageMeans:
-    """Mean demands by stage, of so many stages; that of which nothing came for longest is forgotten."""
-
-    def __init__(self, most: int = MOST_STAGES) -> None:
-        self._most = most
-        self._means: dict[str, Mean] = {}  # what was added to last comes last
-        self._all = Mean()
-
-    def __len__(self) -> int:
-        return len(self._means)
+        self._prompts, self._outputs = KeyedMeans(MEMORY), KeyedMeans(MEMORY)
 
     def add(self, stage: str, demand: Demand) -> None:
         """Take one more of this stage."""
-        mean = self._means.pop(stage, None) or Mean()
-        mean.add(demand)
-        self._all.add(demand)
-        self._means[stage] = mean
-        if len(self._means) > self._most:
-            del self._means[next(iter(self._means))]
+        self._prompts.add(stage, demand.prompt_tokens)
+        self._outputs.add(stage, demand.output_tokens)
 
     def of(self, stage: str) -> Demand | None:
         """The mean of a stage, of all where it is unknown; None before anything was seen."""
-        seen = self._means.get(stage, self._all)
-        return seen.mean if seen.number else None
+        prompt, output = self._prompts.of(stage), self._outputs.of(stage)
+        return None if prompt is None or output is None else Demand(prompt, output)
 
 
 class StageLearner:
@@ -86,7 +58,7 @@ class StageLearner:
     """
 
     def __init__(self) -> None:
-        self._stages, self._after = StageMeans(), StageMeans()
+        self._stages, self._after = StageDemands(), StageDemands()
 
     def output_tokens(self, stage: str) -> float:
         """How much a step of this stage is taken to say."""

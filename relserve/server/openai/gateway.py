@@ -14,9 +14,9 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
-from relserve.gate.lengths import CHARS
 from relserve.machine.traces import trace_of
 from relserve.server.openai.asked import CHAT, COMPLETIONS, OpenAIRequest, read_asked
 from relserve.server.openai.events import EventStream, Tokens, events, json_object, tokens_of
@@ -57,7 +57,7 @@ class Gateway:
     ) -> None:
         self._upstream, self._users, self._counters, self._salts = upstream, users, counters, salts
         self._limits, self._turned_away = UserLimits(quota), TurnedAway()
-        self._chars_per_token = float(CHARS)  # of prompts, the chat template among them; learnt
+        self._chars_per_token = float(CHARS_A_TOKEN)  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
         self._created = int(time.time())
         self._is_ending = False

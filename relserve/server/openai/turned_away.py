@@ -14,7 +14,7 @@ from http import HTTPStatus
 from math import ceil, inf
 from typing import NamedTuple
 
-from relserve.gate.lengths import size_of
+from relserve.gate.request_group import size_of
 from relserve.server.openai.refusal import LIMIT, Refusal
 
 HOLDS_S, OF_LIMIT = 0.2, 0.05  # how long that counts at most, and for how much of the limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relserve.policies.model.linear import CostModel
-from relserve.policies.workflows.stages import GUESS, MEMORY, DoneStep, StageLearner, StageMeans, longest
+from relserve.policies.workflows.stages import GUESS, MEMORY, DoneStep, StageLearner, longest
 from relserve.policies.workflows.types import NOTHING, Demand
 
 LINK, CANDIDATE, JUDGE = (
@@ -69,16 +69,6 @@ def test_seconds_are_those_of_prefill_and_of_each_token() -> None:
     cost = CostModel(1e-3, 0.0, 0.01, 0.1)
     assert Demand(100, 10).seconds(cost) == pytest.approx(0.1 + 10 * 0.11)
     assert Demand(100, 10).seconds(cost, num_decodes=5) == pytest.approx(0.1 + 10 * 0.15)
-
-
-def test_of_many_stages_those_of_which_nothing_came_for_longest_are_forgotten() -> None:
-    means = StageMeans(most=2)
-    for stage in ("a", "b", "a", "c"):
-        means.add(stage, Demand(ord(stage), 1))
-    assert len(means) == 2
-    assert means.of("a") == Demand(ord("a"), 1)
-    assert means.of("b") == means.of("never seen") == Demand(97.75, 1)  # the mean of all four
-    assert StageMeans().of("a") is None
 
 
 def test_what_was_broken_off_is_taken_to_have_gone_on_like_others() -> None:
