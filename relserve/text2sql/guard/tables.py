@@ -9,7 +9,7 @@ import duckdb
 
 from relserve.errors import UnsafeSqlError
 from relserve.linking.schema import Schema, quoted
-from relserve.text2sql.catalog.relations import asking_views, relations_of
+from relserve.text2sql.catalog.relations import asking_views, views_of
 from relserve.text2sql.guard.names import folded
 
 _TABLES = """
@@ -81,7 +81,7 @@ def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Table
     known = frozenset(CatalogTable(*map(folded, row)) for row in con.execute(_TABLES).fetchall())
     database, schema = con.execute(_CURRENT).fetchall()[0]
     current = (folded(database), folded(schema))
-    asking = frozenset(CatalogTable(*map(folded, place)) for place in asking_views(relations_of(con), con))
+    asking = frozenset(CatalogTable(*map(folded, place)) for place in asking_views(views_of(con), con))
     if allowed is None:
         readable = known - asking
         return Tables(known, current, readable, tuple(sorted(quoted(entry.name) for entry in readable)))
