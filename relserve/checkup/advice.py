@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from relserve.checkup.page import CheckResult, FunctionSample, LocalModel, ServedModel, Speed
 from relserve.engines.local.engine import NO_TEMPLATE
@@ -44,10 +44,17 @@ def advise(
             f"{speed.prefill:.0f} tokens of prompts a second is slow for tables: take a smaller model, one "
             "with 4-bit weights behind llama.cpp or ollama by its URL, or a machine with a GPU"
         )
-    wrong = [sample.function for sample in samples if sample.problem]
-    if wrong:
-        found.append(f"no answer from {', '.join(wrong)}: the reasons stand beside the samples")
-    return found
+    return found + list(_of_samples(list(samples)))
+
+
+def _of_samples(samples: Sequence[FunctionSample]) -> Iterator[str]:
+    if failed := [sample.function for sample in samples if sample.problem]:
+        yield f"no answer from {', '.join(failed)}: the reasons stand beside the samples"
+    if wrong := [sample.function for sample in samples if sample.is_right is False and not sample.problem]:
+        yield (
+            f"wrong answers from {', '.join(wrong)}: measure 50 rows of your own before you trust them "
+            "(relserve evaluate), or take another model"
+        )
 
 
 def _of_local(local: LocalModel) -> Iterator[str]:

@@ -98,13 +98,20 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class FunctionSample:
-    """One function, asked once: its answer, or why there is none."""
+    """One function, asked once: its answer, or why there is none.
+
+    Attributes:
+        expected: the right answer, or several with "or" between them; None for free text.
+        is_right: whether the answer is one of these; None for free text.
+    """
 
     function: str
     sql: str
     answer: str | None
     problem: str | None
     seconds: float
+    expected: str | None = None
+    is_right: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,7 @@ class Page:
     Attributes:
         kind: "local", "server" or "scripted".
         local, served: of these kinds.
+        text: what the samples are about.
         advice: what to set, a line each; empty for nothing.
     """
 
@@ -124,8 +132,19 @@ class Page:
     grammars: list[CheckResult]
     logprobs: CheckResult
     speed: Speed
+    text: str
     samples: list[FunctionSample]
     advice: list[str]
+
+    @property
+    def graded(self) -> list[FunctionSample]:
+        """The samples that have a right answer."""
+        return [sample for sample in self.samples if sample.is_right is not None]
+
+    @property
+    def num_right(self) -> int:
+        """How many of `graded` are right."""
+        return sum(sample.is_right is True for sample in self.graded)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

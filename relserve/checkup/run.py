@@ -52,7 +52,7 @@ def check(name: str, tell: Tell) -> Page:
         raise EngineError(f"{name} answers nothing: {first.failure.message}")
     kind = "local" if local else "server" if served else "scripted"
     advice = advise(local, served, grammars, logprobs, speed, asked) if kind != "scripted" else []
-    return Page(name, kind, local, served, grammars, logprobs, speed, asked, advice)
+    return Page(name, kind, local, served, grammars, logprobs, speed, samples.TEXT, asked, advice)
 
 
 def _first_reply(con: Connection, engine: Engine) -> Reply:

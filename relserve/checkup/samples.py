@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import date
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -15,17 +17,37 @@ TEXT = (
     "I bought this kettle for 19.90 dollars on 2026-03-14. It was broken after 2 days. Please refund me, "
     "it is a terrible product."
 )
+
+
+class SampleCall(NamedTuple):
+    """A call about the text.
+
+    Attributes:
+        arguments: as SQL writes them.
+        right: the answers that are right, of the types that DuckDB gives; none for free text.
+    """
+
+    arguments: str
+    right: tuple[Any, ...] = ()
+
+
 CALLS = {
-    "llm": "'Sum up in one sentence: {}', text, max_tokens := 48",
-    "llm_filter": "'Is the customer asking for a refund? {}', text",
-    "llm_classify": "'What is the sentiment of this review? {}', text, choices := ['positive', 'negative']",
-    "llm_score": "'How many stars does this reviewer give? {}', text, lo := 1, hi := 5",
-    "llm_int": "'After how many days was it broken? {}', text",
-    "llm_double": "'What was the price? {}', text",
-    "llm_bool": "'Is the product broken? {}', text",
-    "llm_date": "'When was it bought? {}', text",
-    "llm_extract": '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
-    "llm_agg": "'Sum up in one sentence: {}', text, max_tokens := 48",
+    "llm": SampleCall("'Sum up in one sentence: {}', text, max_tokens := 48"),
+    "llm_filter": SampleCall("'Is the customer asking for a refund? {}', text", (True,)),
+    "llm_classify": SampleCall(
+        "'What is the sentiment of this review? {}', text, choices := ['positive', 'negative']",
+        ("negative",),
+    ),
+    "llm_score": SampleCall("'How many stars does this reviewer give? {}', text, lo := 1, hi := 5", (1, 2)),
+    "llm_int": SampleCall("'After how many days was it broken? {}', text", (2,)),
+    "llm_double": SampleCall("'What was the price? {}', text", (19.9,)),
+    "llm_bool": SampleCall("'Is the product broken? {}', text", (True,)),
+    "llm_date": SampleCall("'When was it bought? {}', text", (date(2026, 3, 14),)),
+    "llm_extract": SampleCall(
+        '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
+        ({"product": "kettle", "days": 2},),
+    ),
+    "llm_agg": SampleCall("'Sum up in one sentence: {}', text, max_tokens := 48"),
 }
 
 
@@ -36,18 +58,30 @@ def ask_all(con: Connection) -> Iterator[FunctionSample]:
         EngineError, ModelError, Cancelled: the engine, not the answer, is what is wrong.
     """
     con.execute("CREATE TEMP TABLE kettles AS SELECT unnest([?]) AS text", [TEXT])
-    for function, rest in CALLS.items():
-        yield _ask(con, function, f"SELECT {function}({rest}, on_error := 'raise') FROM kettles")
+    for function, call in CALLS.items():
+        sql = f"SELECT {function}({call.arguments}, on_error := 'raise') FROM kettles"
+        yield _ask(con, function, sql, call.right)
 
 
-def _ask(con: Connection, function: str, sql: str) -> FunctionSample:
+def _ask(con: Connection, function: str, sql: str, right: tuple[Any, ...]) -> FunctionSample:
     history, started = con.session.history, time.monotonic()
     num_known = len(history.errors())
-    answer, problem = None, None
+    value, problem = None, None
     try:
         row = con.execute(sql).fetchone()
-        answer = None if row is None or row[0] is None else str(row[0])
+        value = None if row is None else row[0]
     except (RowError, duckdb.Error) as error:
         recorded = history.errors()[num_known:]
         problem = recorded[0].failure.message if recorded else str(error).partition("\n")[0]
-    return FunctionSample(function, sql, answer, problem, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    answer = None if value is None else str(value)
+    expected = " or ".join(map(str, right)) or None
+    is_right = _bare(value) in map(_bare, right) if right else None
+    return FunctionSample(function, sql, answer, problem, seconds, expected, is_right)
+
+
+def _bare(value: Any) -> Any:
+    """A value as it is compared: texts without regard to case and the space around them."""
+    if isinstance(value, dict):
+        return {name: _bare(each) for name, each in value.items()}
+    return value.strip().casefold() if isinstance(value, str) else value

@@ -15,6 +15,7 @@ from relserve.cli.console import console
 
 GIB = 2**30
 MAX_ANSWER = 60  # characters of a sample's answer
+GRADES = {True: "right", False: "wrong", None: ""}
 
 
 def check(name: str, as_json: bool) -> None:
@@ -29,12 +30,15 @@ def check(name: str, as_json: bool) -> None:
         return
     screen = console()
     screen.print(_facts(page))
+    screen.print(f"\neach function is asked about this text: {page.text}", highlight=False, markup=False)
     screen.print(_samples(page))
     title = "what to set" if page.advice else "nothing to set"
     screen.print(f"\n{title}", style="bold")
     for line in page.advice:
         screen.print(f"* {line}", highlight=False, markup=False)
     screen.print(f"\nUse it: relserve sql --model {name} ..", highlight=False, markup=False, soft_wrap=True)
+    made_up = ": its answers are made up" if page.kind == "scripted" else ""
+    screen.print(f"right {page.num_right} of {len(page.graded)}{made_up}", highlight=False, style="bold")
 
 
 def _tell(text: str) -> None:
@@ -108,12 +112,15 @@ def _probe(probe: CheckResult) -> str:
 
 
 def _samples(page: Page) -> Table:
-    table = Table("function", "answer", header_style="bold")
+    table = Table("function", "expected", "answer", "", header_style="bold")
     table.add_column("seconds", justify="right")
     for sample in page.samples:
         text = f"failed: {sample.problem}" if sample.problem else sample.answer
         shown = Text("NULL" if text is None else _short(text))
-        table.add_row(Text(sample.function), shown, f"{sample.seconds:.2f}")
+        table.add_row(
+            Text(sample.function), Text(sample.expected or "free text"), shown, GRADES[sample.is_right],
+            f"{sample.seconds:.2f}",
+        )  # fmt: skip
     return table
 
 

@@ -20,7 +20,7 @@ from vllm_servers import VllmServer
 
 from relserve import api
 from relserve.call.options import FUNCTIONS
-from relserve.checkup import run
+from relserve.checkup import run, samples
 from relserve.checkup.advice import advise
 from relserve.checkup.local_model import check_folder, start_hint, template_of
 from relserve.checkup.page import (
@@ -78,7 +78,17 @@ def test_json_is_one_object() -> None:
 def test_the_page_ends_with_what_to_set() -> None:
     text = relserve("models", "check", "scripted").stdout.decode()
     assert "nothing to set" in text
-    assert text.rstrip().splitlines()[-1] == "Use it: relserve sql --model scripted .."
+    assert text.rstrip().splitlines()[-2] == "Use it: relserve sql --model scripted .."
+
+
+def test_the_page_shows_text_expected_and_given_answers_and_counts_the_right_ones() -> None:
+    """The scripted engine is right in two of the eight by chance."""
+    shown = " ".join(relserve("models", "check", "scripted").stdout.decode().split())
+    assert samples.TEXT in shown
+    assert "│ llm_date │ 2026-03-14 │ 2024-01-09 │ wrong │" in shown
+    assert "│ llm_bool │ True │ True │ right │" in shown
+    assert "│ llm_agg │ free text │" in shown
+    assert shown.endswith("right 2 of 8: its answers are made up")
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "nowhere", "http://127.0.0.1:9/v1"])
@@ -174,6 +184,13 @@ def test_advice_of_what_was_tried() -> None:
     assert len(found) == 4
 
 
+def test_wrong_answers_are_never_nothing_to_set() -> None:
+    wrong = FunctionSample("llm_int", "SELECT ..", None, None, 0.1, "2", is_right=False)
+    right = FunctionSample("llm_bool", "SELECT ..", "True", None, 0.1, "True", is_right=True)
+    (line,) = advised(samples=[wrong, right, FunctionSample("llm", "SELECT ..", "A kettle.", None, 0.1)])
+    assert line.startswith("wrong answers from llm_int: measure 50 rows of your own")
+
+
 def test_a_busy_machine_is_told_and_no_reason_for_another_model() -> None:
     (line,) = advised(speed=Speed(50.0, 5.0, 16, busy_cores=1))
     assert "other programs kept a core busy" in line
@@ -232,7 +249,9 @@ def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyP
     assert not [sample for sample in page.samples if sample.problem]
     assert page.speed.prefill
     assert page.speed.decode
-    assert [line for line in page.advice if "set by you" not in line] == []
+    assert len(page.graded) == 8
+    told = [line for line in page.advice if "set by you" not in line]
+    assert [line.partition(":")[0].partition(" from ")[0] for line in told] == ["wrong answers"]
     assert "5.3 M" in dict(lines(page))["parameters"]
 
 
@@ -281,7 +300,7 @@ def test_a_vllm_server_has_a_page(tmp_path: Path) -> None:
     assert (page.served.name, page.served.is_vllm, page.served.refused) == ("tiny", True, [])
     assert all(probe.ok for probe in (*page.grammars, page.logprobs))
     assert not [sample for sample in page.samples if sample.problem]
-    assert ["--scheduler-cls" in line for line in page.advice] == [True]
+    assert ["--scheduler-cls" in line for line in page.advice] == [True, False]  # then, wrong answers
 
 
 @pytest.mark.long

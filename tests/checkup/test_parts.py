@@ -58,4 +58,23 @@ def test_an_engine_that_dies_ends_a_checkup() -> None:
 
 def test_a_row_that_is_refused_does_not() -> None:
     with connect(engine=Refusing(), progress=False, cache=False) as con:
-        assert {sample.problem for sample in samples.ask_all(con)} == {"too rude"}
+        asked = list(samples.ask_all(con))
+    assert {sample.problem for sample in asked} == {"too rude"}
+    assert [sample.is_right for sample in asked if sample.expected] == [False] * 8
+
+
+SAID = {
+    "refund": "yes", "sentiment": "Negative", "stars": "1", "how many days": "2", "price": "19.90",
+    "broken?": "true", "bought": '"2026-03-14"', "JSON like": '{"product": "Kettle ", "days": 2}',
+}  # fmt: skip
+
+
+def test_right_answers_are_right_however_they_are_written() -> None:
+    def script(prompt: str, submission: Submission) -> str:
+        question = prompt.replace(samples.TEXT, "")
+        return next((said for word, said in SAID.items() if word in question), "A kettle broke.")
+
+    with connect(engine=ScriptedEngine(script), progress=False, cache=False) as con:
+        graded = {sample.function: sample.is_right for sample in samples.ask_all(con)}
+    free = {"llm": None, "llm_agg": None}
+    assert graded == {**dict.fromkeys(samples.CALLS, True), **free}
