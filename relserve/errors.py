@@ -165,7 +165,7 @@ class RowsFailedWarning(RelserveWarning):
 
 
 class HabitWarning(RelserveWarning):
-    """Answers look like a model's habit: one label for all prompts, texts that loop; issued once a call."""
+    """Answers look like a model's habit: one for nearly all prompts, texts that loop; issued once a call."""
 
 
 class FailureKind(StrEnum):

@@ -1,20 +1,22 @@
-"""One label for all prompts, and texts that loop, are told of: once, and not of made-up answers."""
+"""One answer for nearly all prompts, and texts that loop, are told of: once, and not of made-up answers."""
 
 from __future__ import annotations
 
 import threading
 import warnings
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 
 import pandas as pd
 import pytest
 
 import relserve
+from relserve.call.answer_types import Answer
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import HabitWarning
 from relserve.server.client.notices import WireClient
-from relserve.session.habits import FEWEST, SameLabel, loops
+from relserve.session.habits import FEWEST, MOST_ANSWERS, SameAnswer, loops
 from relserve.session.history import History, QueryRecord
 from relserve.session.notices import habits
 
@@ -47,12 +49,20 @@ def ask() -> Ask:
         ("llm('b {}', i, choices := ['good', 'bad'])", "bad", "llm() gave 'bad' to all 30 prompts"),
         ("llm_filter('c {}', i)", "no", "llm_filter() gave false to all 30 prompts"),
         ("llm_score('d {}', i)", "7", "llm_score() gave 7 to all 30 prompts"),
+        ("llm('e {}', i)", "a " * 50, "llm() gave 'a a a "),
+        ("llm_int('f {}', i)", "null", "llm_int() gave NULL to all 30 prompts"),
+        (
+            "llm_extract('g {}', i, schema := '{\"n\": \"BIGINT\"}')",
+            '{"n":1}',
+            'llm_extract() gave {"n": 1} to',
+        ),
     ],
 )
 def test_one_label_for_thirty_prompts_is_told_once(ask: Ask, call: str, reply: str, said: str) -> None:
     (line,) = ask(call, FEWEST, reply)
     assert line.startswith(said)
     assert "examples := [..]" in line
+    assert "relserve evaluate" in line
     assert ("choices in another order" in line) == ("choices" in call)
     assert ask(call, 2 * FEWEST, reply) == []
 
@@ -62,17 +72,35 @@ def test_one_label_for_thirty_prompts_is_told_once(ask: Ask, call: str, reply: s
     [
         ("llm_filter('fewer {}', i)", FEWEST - 1),
         ("llm_filter('equal {}', i % 3)", 100),  # three prompts
-        ("llm('text {}', i)", 100),
-        ("llm_int('number {}', i)", 100),
     ],
 )
-def test_nothing_is_told_of_few_prompts_and_of_other_types(ask: Ask, call: str, num_rows: int) -> None:
-    assert ask(call, num_rows, "1" if "llm_int" in call else "yes") == []
+def test_nothing_is_told_of_few_prompts(ask: Ask, call: str, num_rows: int) -> None:
+    assert ask(call, num_rows, "yes") == []
+
+
+@pytest.mark.parametrize(("num_others", "said"), [(3, "gave true to 397 of 400 prompts"), (9, "")])
+def test_one_answer_for_nearly_all_prompts_is_told(num_others: int, said: str) -> None:
+    others = {f"x {i}" for i in range(num_others)}
+    engine = ScriptedEngine(
+        lambda prompt, submission: "no" if prompt.partition("\n")[2] in others else "yes", model="small"
+    )
+    con = relserve.connect(engine=engine, progress=False)
+    con.execute("SELECT llm_filter('x {}', i) FROM range(400) t(i)").fetchall()
+    (record,) = con.session.history.queries()
+    assert record.habit is not None
+    assert said in record.habit.text("llm_filter")
+    assert bool(record.habit.text("llm_filter")) == bool(said)
+
+
+def test_answers_of_many_kinds_are_not_kept() -> None:
+    habit = SameAnswer()
+    habit.add([], [Answer(str(number)) for number in range(MOST_ANSWERS + 1)])
+    assert (habit.counts, habit.text("llm")) == (None, "")
 
 
 def test_answers_that_differ_and_made_up_ones_are_not_told() -> None:
     for engine in (
-        ScriptedEngine(lambda prompt, submission: "no" if prompt.endswith("x 77") else "yes", model="small"),
+        ScriptedEngine(lambda prompt, submission: "no" if prompt.endswith("7") else "yes", model="small"),
         ScriptedEngine(lambda prompt, submission: "yes"),
     ):
         con = relserve.connect(engine=engine, progress=False)
@@ -119,7 +147,9 @@ def test_frames_warn_at_the_users_line() -> None:
 
 def test_a_server_says_it_in_a_notice() -> None:
     history = History()
-    record = QueryRecord("r", "llm_filter", "t {}", "m", 50, statement=1, habit=SameLabel(50, True))
+    record = QueryRecord(
+        "r", "llm_filter", "t {}", "m", 50, statement=1, habit=SameAnswer(counts=Counter({True: 50}))
+    )
     history.begin(record)
     said: list[tuple[str, str]] = []
     client = WireClient(lambda severity, text: said.append((severity, text)))
@@ -131,7 +161,9 @@ def test_a_server_says_it_in_a_notice() -> None:
 
 def test_several_threads_hear_it_once() -> None:
     history, told = History(), list[str]()
-    history.begin(QueryRecord("r", "llm", "t {}", "m", 50, statement=1, habit=SameLabel(50, "a")))
+    history.begin(
+        QueryRecord("r", "llm", "t {}", "m", 50, statement=1, habit=SameAnswer(counts=Counter(a=50)))
+    )
     threads = [threading.Thread(target=lambda: told.extend(habits(history, 1))) for _ in range(8)]
     for thread in threads:
         thread.start()
