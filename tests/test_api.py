@@ -61,6 +61,15 @@ def test_a_wrong_model_fails_at_connect_and_says_what_there_is() -> None:
         relserve.connect(model="./nowhere")
 
 
+@pytest.mark.parametrize("name", ["gpt-4o", "openai/gpt-4o"])
+def test_a_hosts_name_for_its_model_fails_at_once_with_the_url_that_was_meant(name: str) -> None:
+    with pytest.raises(ModelError, match=r"Did you mean 'https://api.openai.com/v1#gpt-4o'.*Start here"):
+        relserve.connect(model=name)
+    con = relserve.connect(model="scripted", progress=False)
+    with pytest.raises(ModelError, match=r"Did you mean 'https://api.openai.com/v1#gpt-4o'"):
+        con.execute(f"SELECT llm('x {{}}', 1, model := '{name}')").fetchall()
+
+
 def test_a_wrong_model_in_a_call_fails_that_query_only() -> None:
     con = relserve.connect(model="scripted", progress=False)
     with pytest.raises(ModelError, match="no model '/no/such/model'"):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from relserve.calibration.fitting import Calibration
+from relserve.call.hosted_names import START_HERE, hint_of
 from relserve.engines.local import cpu
 from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
@@ -56,9 +57,10 @@ def path_of(name: str) -> str:
     path = FOLDERS.get(name) or Path(name).expanduser()
     if (path / "config.json").is_file():
         return str(path)
-    if path.exists() or not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~")):
+    if path.exists() or hint_of(name) or not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~")):
         raise ModelError(
-            f"no model {name!r} to calibrate: give 'tiny', a folder with a config.json, or a hub id"
+            f"no model {name!r} to calibrate: give 'tiny', a folder with a config.json, or a hub id; "
+            f"{START_HERE}"
         )
     return name
 

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from relserve.call.hosted_names import START_HERE
 from relserve.cli.console import console
 from relserve.settings import load
 
@@ -36,7 +37,8 @@ def models_page() -> RenderableType:
     how = f"""
 The default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:
   SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')
-Try one: relserve models check NAME"""
+Try one: relserve models check NAME
+{START_HERE}: a laptop, a GPU, hosts such as OpenAI and OpenRouter, a vLLM of your own"""
     return Group(table, Text(how))
 
 

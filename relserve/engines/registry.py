@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
+from relserve.call.hosted_names import START_HERE, hint_of
 from relserve.call.hosts import host_of, is_url
 from relserve.call.slo import classes
 from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
@@ -207,14 +208,28 @@ def path_of(name: str) -> str:
         return name
     check_embedded(name)
     path = FOLDERS.get(name) or Path(name).expanduser()
-    if not path.is_dir() and (not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~"))):
-        raise ModelError(
-            f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. Give one of: "
-            + "; ".join(f"{kind} ({what})" for kind, what in KINDS.items())
-        )
-    if path.is_dir() and not (path / "config.json").is_file():
-        raise ModelError(f"the folder {name!r} holds no model: it has no config.json")
-    return str(path.absolute()) if path.is_dir() else name
+    if not path.is_dir():
+        see_that_it_may_be_a_hub_id(name)
+        return name
+    if not (path / "config.json").is_file():
+        raise ModelError(f"the folder {name!r} holds no model: it has no config.json; {START_HERE}")
+    return str(path.absolute())
+
+
+def see_that_it_may_be_a_hub_id(name: str) -> None:
+    """Refuse a name that no model of the hub can have, or that a host's or ollama's model has.
+
+    Raises:
+        ModelError: with the name that was probably meant.
+    """
+    hint = hint_of(name)
+    if hint is None and HUB_ID.fullmatch(name) and not name.startswith((".", "/", "~")):
+        return
+    forms = "Give one of: " + "; ".join(f"{kind} ({what})" for kind, what in KINDS.items())
+    raise ModelError(
+        f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. {hint or forms}; "
+        f"{START_HERE}"
+    )
 
 
 def own_engine(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from relserve.call.hosted_names import START_HERE
 from relserve.call.relquery import CallSite
 from relserve.examples import TABLES
 from relserve.session.history import History
@@ -16,7 +17,7 @@ NUM_ROWS = 32  # that are looked at
 KNOWN_SHARE = 0.9  # of their words; of the shipped tables' rows nearly all, of real reviews at most 0.88
 TEXT = (
     "'tiny', the default model, is trained for the shipped tables; on others its answers are poor. Name a "
-    "model: --model, RELSERVE_MODEL or relserve.connect(model=..); `relserve models` lists the forms"
+    f"model: --model, RELSERVE_MODEL or relserve.connect(model=..); {START_HERE}"
 )
 
 _WORD = re.compile(r"[^\W\d_]+")

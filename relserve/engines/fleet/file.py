@@ -26,6 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from relserve.call.hosted_names import START_HERE
 from relserve.errors import ModelError, UsageError
 from relserve.policies.dispatch.variants import FORMER, NAMES
 
@@ -124,7 +125,7 @@ def read_fleet(path: Path) -> FleetFile:
     if not model and not all(member.url for member in members):
         raise UsageError(
             f"{path} says no model; add a line such as model = 'tiny' (a folder, a hub id): members without "
-            "a url are started with it"
+            f"a url are started with it; {START_HERE}"
         )
     return FleetFile(path, tuple(members), model, dispatch, found.get("address", ""))
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import openai
 
+from relserve.call.hosted_names import START_HERE, lists_all
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import RetryAction, fault_of
@@ -63,7 +64,9 @@ def base_url_of(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ModelError(f"{url!r} is not the URL of a server; write it as 'http://host:port/v1'")
+        raise ModelError(
+            f"{url!r} is not the URL of a server; write it as 'http://host:port/v1'; {START_HERE}"
+        )
     return url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
 
 
@@ -123,6 +126,8 @@ async def find_served(
         EngineStartError: no LLM server answers there, or it does not let us in.
         ModelError: it does not serve the wanted model, or leaves it open which one is meant.
     """
+    if wanted is not None and not lists_all(url):
+        return RemoteModel(wanted)
     try:
         cards = _cards(await list_models(client), url)
     except openai.NotFoundError as error:
@@ -190,12 +195,13 @@ def _not_a_server(url: str, message: str) -> EngineStartError:
 
 def _chosen(names: list[str], wanted: str | None, url: str, is_vllm: bool) -> str:
     if wanted is not None:
-        for name in (wanted, f"{wanted}:latest"):  # Ollama lists tags that one need not write
+        # Ollama lists tags that one need not write, Gemini a folder's name.
+        for name in (wanted, f"{wanted}:latest", f"models/{wanted}"):
             if name in names:
                 return name
         raise ModelError(f"{url} does not serve {wanted!r}; it serves {_listed(names)}")
     if not names:
-        raise ModelError(f"{url} serves no model; load one there, or write '{url}#model'")
+        raise ModelError(f"{url} serves no model; load one there, or write '{url}#model'; {START_HERE}")
     if len(names) > 1 and not is_vllm:  # vLLM serves one model; further names are aliases and adapters of it
         raise ModelError(f"{url} serves several models; write '{url}#model' with one of {_listed(names)}")
     return names[0]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from relserve.engines.local import cpu
+from relserve.engines.local.hub import see_that_the_hub_has
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
 from relserve.machine import traces
@@ -60,6 +61,8 @@ def launch(
         set_environment(ENVIRONMENT)
         _quieten()
         allow_hub(not os.path.isdir(path))
+        if not os.path.isdir(path):
+            see_that_the_hub_has(path)
         arguments = _with_traces(arguments_of(path, engine_args))
         variables = variables_of(path, arguments) | _variables_of_traces(arguments)
         turn.enter_context(_child_environment({**variables, **given}, log_path))

@@ -11,6 +11,7 @@ from http_fakes import Answered, said
 
 from relserve.call.answer_types import Grammar
 from relserve.call.schema import shape_of
+from relserve.engines.http import server as http_server
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineStartError, FailureKind, ModelError
@@ -268,6 +269,19 @@ def test_the_served_model(fake):
         ask(HttpEngine(server.url, served_model="huge"), ["a"])
     with pytest.raises(ModelError, match=r"several models; write '.*#model' with one of 'big'"):
         ask(HttpEngine(server.url), ["a"])
+
+
+def test_a_list_that_puts_a_folder_before_names(fake):
+    server = fake(yes, models=served("models/gemini-2.5-flash", "models/gemini-2.5-pro"))
+    ask(HttpEngine(server.url, served_model="gemini-2.5-pro"), ["a"])
+    assert last(server)["model"] == "models/gemini-2.5-pro"
+
+
+def test_a_host_whose_list_is_of_no_use_is_not_asked_for_it(fake, monkeypatch):
+    monkeypatch.setattr(http_server, "lists_all", lambda url: False)
+    server = fake(yes, models=served("dated-name"))
+    assert texts(ask(HttpEngine(server.url, served_model="alias"), ["a"])) == ["yes"]
+    assert (last(server)["model"], server.num_gets) == ("alias", 0)
 
 
 def test_vllms_adapters_come_after_its_model(fake):

@@ -1,0 +1,98 @@
+"""What somebody means who names a hosted model as its host or another program does; calls name it by URL."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from relserve.call.hosts import host_of
+
+START_HERE = "docs/models.md, 'Start here', has lines to paste"
+OLLAMA = "http://127.0.0.1:11434/v1"
+
+
+class Host(NamedTuple):
+    """A service with an OpenAI-compatible endpoint.
+
+    Attributes:
+        title: what people call it.
+        url: of the endpoint.
+        own: what its models' names begin with, as a regular expression; "": as those of others do.
+        prefixes: what other programs put before the names, without the slash.
+        key: the variable that holds the key; "": it takes none.
+        lists_all: whether GET /models gives every name that it answers to.
+    """
+
+    title: str
+    url: str
+    own: str
+    prefixes: tuple[str, ...]
+    key: str = "RELSERVE_API_KEY"
+    lists_all: bool = True
+
+
+HOSTS = (
+    Host("OpenAI", "https://api.openai.com/v1", r"gpt-\d|chatgpt-|o\d(?:-|$)", ("openai",), "OPENAI_API_KEY"),
+    Host("Azure OpenAI", "https://RESOURCE.openai.azure.com/openai/v1", "", ("azure",), lists_all=False),
+    Host("Anthropic", "https://api.anthropic.com/v1", "claude-", ("anthropic",), lists_all=False),
+    Host(
+        "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-",
+        ("google", "gemini", "models"),
+    ),
+    Host("OpenRouter", "https://openrouter.ai/api/v1", "", ("openrouter",)),
+    Host("Mistral", "https://api.mistral.ai/v1", r"mistral-(?:small|medium|large)-latest", ("mistral",)),
+    Host("DeepSeek", "https://api.deepseek.com/v1", r"deepseek-(?:chat|reasoner)$", ("deepseek",)),
+    Host("xAI", "https://api.x.ai/v1", "grok-", ("xai", "x-ai")),
+    Host("ollama", OLLAMA, "", ("ollama", "ollama_chat"), ""),
+)  # fmt: skip
+
+_HTTP = re.compile(r"(?:localhost|[\w.-]+):\d{2,5}(?:/.*)?(?:#.*)?|(?:localhost|127\.0\.0\.1)/.*")
+_HTTPS = re.compile(r"[\w-]+(?:\.[\w-]+)+/.*?v\d.*")
+_TAGGED = re.compile(r"[\w.-]+(?:/[\w.-]+)*:[\w.-]+")  # ollama's NAME:TAG
+
+
+def hint_of(name: str) -> str | None:
+    """A question with the name that was probably meant and the key that it needs; None: nothing is known.
+
+    Args:
+        name: a model's name that is no URL and no folder here.
+    """
+    if _HTTP.fullmatch(name) or _HTTPS.fullmatch(name):
+        scheme = "http" if _HTTP.fullmatch(name) else "https"
+        return f"Did you mean '{scheme}://{name}'?"
+    host = next((host for host in HOSTS if _is_of(host, name)), _ollama_if_tagged(name))
+    if host is None:
+        return None
+    key = f", with the key in {host.key}" if host.key else ""
+    return f"Did you mean '{host.url}#{_without_prefix(name, host)}' ({host.title}{key})?"
+
+
+def lists_all(url: str) -> bool:
+    """Whether the server at a URL is taken to list every name that it answers to.
+
+    Azure lists models where calls name deployments, and Anthropic's list wants headers of its own.
+    """
+    server = host_of(url)
+    return not any(server.endswith(_domain(host)) for host in HOSTS if not host.lists_all)
+
+
+def _domain(host: Host) -> str:
+    return host_of(host.url).removeprefix("resource")  # which each customer has a name for
+
+
+def _is_of(host: Host, name: str) -> bool:
+    prefix, slash, rest = name.partition("/")
+    if slash and prefix.casefold() not in host.prefixes:
+        return False
+    if not host.own:  # any name, and so only behind a prefix
+        return bool(slash)
+    return re.match(host.own, rest if slash else name, re.IGNORECASE) is not None
+
+
+def _without_prefix(name: str, host: Host) -> str:
+    prefix, slash, rest = name.partition("/")
+    return rest if slash and prefix.casefold() in host.prefixes else name
+
+
+def _ollama_if_tagged(name: str) -> Host | None:
+    return HOSTS[-1] if _TAGGED.fullmatch(name) else None

@@ -1,0 +1,46 @@
+"""Whether the Hugging Face hub has a model, asked once before vLLM starts, which would ask for a minute."""
+
+from __future__ import annotations
+
+import os
+
+from relserve.call.hosted_names import START_HERE
+from relserve.errors import EngineStartError
+
+ASK_S = 10.0
+OTHER_HUB = "VLLM_USE_MODELSCOPE"  # vLLM's: ids are then of ModelScope
+
+
+def see_that_the_hub_has(model: str) -> None:
+    """Look for a model that was not fetched before.
+
+    A hub that answers with anything else than that it has no such model leaves the word to vLLM.
+
+    Args:
+        model: a hub id.
+
+    Raises:
+        EngineStartError: there is none, or the hub cannot be reached.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    is_here = isinstance(huggingface_hub.try_to_load_from_cache(model, "config.json"), str)
+    if is_here or os.environ.get(OTHER_HUB, "0").casefold() not in ("", "0", "false"):
+        return
+    try:
+        huggingface_hub.HfApi().model_info(model, timeout=ASK_S)
+    except RepositoryNotFoundError as error:
+        raise EngineStartError(
+            f"the Hugging Face hub has no model {model!r}, or one that HF_TOKEN does not open: look at the "
+            f"name's spelling; {START_HERE}"
+        ) from error
+    except HfHubHTTPError:
+        return
+    except Exception as error:  # of whichever HTTP library it has, or that it is told to be offline
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise EngineStartError(
+            f"{model!r} was not fetched before, and the Hugging Face hub cannot be asked for it "
+            f"({why}): give a folder or a server's URL; "
+            f"{START_HERE}"
+        ) from error
