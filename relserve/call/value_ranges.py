@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from relserve.errors import UsageError
@@ -26,6 +25,8 @@ def check_ranges(array: pa.Array) -> None:
     Raises:
         UsageError: says which value, of which type.
     """
+    import pyarrow.compute as pc  # takes 30 ms, and is seldom needed
+
     for part in _parts(array):
         least, most = _limits(part.type)
         numbers = part.view(pa.int32() if part.type.bit_width == 32 else pa.int64())

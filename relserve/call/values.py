@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from relserve.call.value_ranges import check_ranges
@@ -65,6 +64,8 @@ def constant_of(column: pa.Array | pa.ChunkedArray) -> tuple[bool, Any]:
         return False, value
     if num_rows == 1 or _is_repeated(column, value):
         return True, value
+    import pyarrow.compute as pc  # takes 30 ms, and is seldom needed
+
     return bool(pc.all(pc.equal(column, first)).as_py()), value
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from relserve.cache.faults import what_to_do
 from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
@@ -68,6 +67,8 @@ def show(context: typer.Context) -> None:
         stats, size = store.by_model(), store.file_bytes
     screen.print(f"size     {_megabytes(size)}", highlight=False)
     screen.print(f"answers  {sum(each.answers for each in stats):,}", highlight=False)
+    from rich.table import Table
+
     table = Table(header_style="bold")
     table.add_column("model")
     for name in ("answers", "text", "used again", "last used from", "to"):

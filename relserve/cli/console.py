@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
+if TYPE_CHECKING:  # every command imports this file, and few write tables
+    from rich.console import Console
 
 PLAIN_WIDTH = 140  # columns where the output is not a terminal
 
@@ -16,6 +17,8 @@ def console(stderr: bool = False, file: TextIO | None = None) -> Console:
         stderr: write to stderr.
         file: write to this instead of stdout or stderr.
     """
+    from rich.console import Console
+
     console = Console(stderr=stderr, file=file, emoji=False)
     return (
         console if console.is_terminal else Console(stderr=stderr, file=file, emoji=False, width=PLAIN_WIDTH)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from relserve.call.hosted_names import START_HERE
 from relserve.cli.console import console
 from relserve.settings import load
+
+if TYPE_CHECKING:  # every command imports this file
+    from rich.console import RenderableType
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -29,6 +29,10 @@ def show(context: typer.Context) -> None:
 
 def models_page() -> RenderableType:
     """What `relserve models` shows."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     from relserve.engines.registry import KINDS
 
     table = Table("model", "what it is", box=None, header_style="bold")

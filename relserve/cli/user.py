@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from relserve.call.durations import seconds_of
 from relserve.cli.console import console
@@ -130,6 +129,8 @@ def add_command(
 @app.command("list")
 def list_command(file: File = Path(FILE_NAME)) -> None:
     """Show who is in the file, and what they may do."""
+    from rich.table import Table
+
     table = Table(header_style="bold")
     for column in ("user", "admin", "models", "tokens", "deadline", "slo", "at once", "keys"):
         table.add_column(column)

@@ -12,26 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm.auto import tqdm
-
 from relserve.call.hosted_names import START_HERE, hint_of
 from relserve.call.hosts import host_of, is_url
 from relserve.call.slo import classes
 from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
 from relserve.engines.keys import server_key
-from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.kv_cache import told_cache, told_setting
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, UsageError
-from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
-from relserve.policies.budget.variants import FORMER as FORMER_BUDGETS
 from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
-from relserve.vllm_plugin.settings import KEY, read
+from relserve.vllm_plugin.key import KEY
 
 if TYPE_CHECKING:
     from relserve.engines.fleet.engine import FleetEngine
@@ -167,7 +162,11 @@ def _see_that_none_differs(settings: Settings) -> None:
 def _told_budget(settings: Settings) -> str | None:
     """The step budget that vLLM's arguments name, by its name of now; None where they name none."""
     told = told_setting(settings.engine_args, "step_budget")
-    return None if told is None else FORMER_BUDGETS.get(told, told)
+    if told is None:
+        return None
+    from relserve.policies.budget.variants import FORMER
+
+    return FORMER.get(told, told)
 
 
 def _see_that_no_budget_differs(settings: Settings) -> None:
@@ -255,6 +254,10 @@ def own_engine(
             api_key=lambda: server_key(url, settings, is_named(url)),
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
+    from relserve.engines.local.engine import LocalEngine  # and every policy with it, in a fifth of a second
+    from relserve.gate.made import make_gate
+    from relserve.vllm_plugin.settings import read
+
     gate = make_gate(
         settings.admission, settings.shares, SloClasses(classes()), name, lambda: read(None, path).first_cost
     )
@@ -294,7 +297,13 @@ def shared_engine(name: str, settings: Settings) -> SharedEngine:
 
 def announce(text: str) -> None:
     """Say something to the person who waits, above any progress bar."""
-    tqdm.write(f"{time.strftime(_when)}relserve: {text}", file=sys.stderr)
+    line = f"{time.strftime(_when)}relserve: {text}\n"
+    if "tqdm" not in sys.modules:  # no bar is shown, and importing it takes 20 ms
+        sys.stderr.write(line)
+        return
+    from tqdm.auto import tqdm
+
+    tqdm.write(line, file=sys.stderr, end="")
 
 
 def announce_with_times() -> None:

@@ -19,8 +19,9 @@ from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, VARIANTS
 from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import STEP_BUDGET, keeps_learnt
+from relserve.vllm_plugin.key import KEY
 
-KEY, OFF = "relserve", "off"
+OFF = "off"
 # Settings, and policies in them, that configurations may still call by their earlier names.
 FORMER = {"tbt_slo_s": "tpot_slo_s"}
 FORMER_VALUES = {"step_budget": FORMER_BUDGETS, "caching": FORMER_CACHING}

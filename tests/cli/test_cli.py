@@ -126,17 +126,6 @@ def test_the_module_runs_as_the_command() -> None:
     assert done.stdout.startswith("relserve ")
 
 
-def test_help_needs_neither_duckdb_nor_a_client() -> None:
-    code = (
-        "import sys, relserve.cli.main; print(set(sys.modules)"
-        " & {'duckdb', 'pyarrow', 'openai', 'sqlglot', 'prompt_toolkit', 'pygments'})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert done.stdout.strip() == "set()"
-
-
 def test_models_shows_the_forms_as_they_are_written() -> None:
     assert "URL[#NAME]" in relserve("models").stdout.decode()
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
+from typing import TYPE_CHECKING
 
 from relserve.call.relquery import Usage, new_rel_id
 from relserve.errors import EngineError, Failure, FailureKind, Text2SqlError, UsageError
 from relserve.session.history import QueryRecord
 from relserve.session.recorder import Recorder
-from relserve.text2sql.pipeline import QuestionOutcome
 from relserve_duckdb.questions.asker import Asker
 from relserve_duckdb.udf.question_site import AskedQuestions
+
+if TYPE_CHECKING:  # the pipeline is imported by the first question
+    from relserve.text2sql.pipeline import QuestionOutcome
 
 
 class Queries:

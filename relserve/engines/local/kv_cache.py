@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relserve.errors import UsageError
-from relserve.vllm_plugin.settings import KEY
+from relserve.vllm_plugin.key import KEY
 
 
 def refusal(engine_args: Mapping[str, Any], config: Any) -> str | None:

@@ -20,7 +20,7 @@ from relserve.errors import EngineStartError
 from relserve.machine import traces
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
-from relserve.vllm_plugin.settings import KEY
+from relserve.vllm_plugin.key import KEY
 from relserve.vllm_plugin.torch_extras import hide_misfits
 from relserve.vllm_plugin.version import check_version
 

@@ -6,12 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from relserve.call.relquery import Reply, Submission
 from relserve.call.standing import Standing
-from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.protocol import Engine, Estimable
 from relserve.engines.shared.greeting import Resident, error_of
@@ -72,7 +72,7 @@ class SharedEngine:
         self.model = model
         self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path, cache_dir, admission)
         self._cache_dir, self._announce = cache_dir, announce
-        self._files = files or LocalEngine(model, path, engine_args=engine_args)  # never started
+        self._given_files = files
         self._lines: set[Line] = set()
         self._num_closed = 0  # how often it was closed: queries that began before that end
 
@@ -80,6 +80,16 @@ class SharedEngine:
     def place(self) -> EnginePlace:
         """Where the resident engine is found; raises EngineStartError where that is no place for it."""
         return place_of(self.resident.path, self._cache_dir)
+
+    @cached_property
+    def _files(self) -> Files:
+        """What tells of the model, made when it is asked: a warm command needs none of its many modules."""
+        if self._given_files is not None:
+            return self._given_files
+        from relserve.engines.local.engine import LocalEngine
+
+        resident = self.resident
+        return LocalEngine(resident.model, resident.path, engine_args=resident.engine_args)  # never started
 
     @property
     def max_num_seqs(self) -> int | None:

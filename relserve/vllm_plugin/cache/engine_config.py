@@ -13,7 +13,8 @@ from typing import Any
 
 from relserve.vllm_plugin.cache import vllm_parts
 from relserve.vllm_plugin.cache.what_forbids import HYBRID_NAMES, what_forbids_hidden
-from relserve.vllm_plugin.settings import KEY, read
+from relserve.vllm_plugin.key import KEY
+from relserve.vllm_plugin.settings import read
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,45 @@
+"""What a command imports: a warm `relserve sql` is mostly imports, so none may load what it does not use."""
+
+import subprocess
+import sys
+
+import pytest
+
+SQL = "SELECT llm('say {}', range) FROM range(4)"
+ENGINES = {
+    "openai", "torch", "vllm", "transformers", "relserve.engines.local.engine", "relserve.gate.gate",
+    "relserve.policies.scheduling.variants",
+}  # fmt: skip
+QUESTIONS = {"relserve.text2sql.pipeline", "relserve.linking.pointer"}
+SCREENS = {"tqdm", "prompt_toolkit", "pygments", "matplotlib", "pandas"}
+
+
+def loaded(code: str, unwanted: set[str]) -> str:
+    """Those of the modules that some code in a process of its own leaves loaded."""
+    text = f"import sys\n{code}\nprint(sorted({unwanted!r} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.splitlines()[-1]
+
+
+def test_help_needs_neither_duckdb_nor_a_client_nor_a_screen() -> None:
+    unwanted = {"duckdb", "pyarrow", "numpy", "sqlglot"} | ENGINES | SCREENS | {"rich.console"}
+    assert loaded("import relserve.cli.main", unwanted) == "[]"
+
+
+@pytest.mark.parametrize("command", [["sql", SQL, "--format", "csv"], ["sql", "SELECT 1", "--format", "csv"]])
+def test_a_query_imports_no_engine_that_it_does_not_start(command: list[str]) -> None:
+    code = (
+        "from relserve.cli.main import app\n"
+        f"app({[*command, '--model', 'scripted', '--no-cache']!r}, standalone_mode=False)"
+    )
+    assert loaded(code, ENGINES | QUESTIONS | SCREENS) == "[]"
+
+
+def test_a_client_of_a_shared_engine_imports_none_of_its_policies() -> None:
+    code = (
+        "import relserve\nfrom relserve.engines.registry import shared_engine\n"
+        "from relserve.settings import load\nrelserve.connect\nshared_engine('tiny', load())"
+    )
+    assert loaded(code, ENGINES | QUESTIONS | SCREENS) == "[]"
