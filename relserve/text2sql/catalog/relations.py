@@ -111,7 +111,10 @@ def relations_of(con: duckdb.DuckDBPyConnection) -> list[CatalogRelation]:
 
 def views_of(con: duckdb.DuckDBPyConnection) -> list[CatalogRelation]:
     """Every view that the connection reaches, but DuckDB's own ones, without its columns."""
-    return [CatalogRelation(*row[:5], row[5] or "") for row in con.execute(_VIEWS).fetchall()]
+    return [
+        CatalogRelation(database, schema, name, comment, num_rows, sql or "")
+        for database, schema, name, comment, num_rows, sql in con.execute(_VIEWS).fetchall()
+    ]
 
 
 def binds(con: duckdb.DuckDBPyConnection, relation: CatalogRelation) -> bool:
