@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
+from tests.left_open import closed_at_the_end
 from tests.waiting import PATIENCE_S, wait_until
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
@@ -41,6 +43,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--strict-timing", action="store_true",
         help="hold tests marked `performance` to their limits of a quiet machine; else to a minute each",
     )  # fmt: skip
+
+
+def pytest_configure() -> None:
+    """Nothing that collecting makes is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """The collector need not look again and again at modules and tests, a million objects."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_open() -> Iterator[None]:
+    with closed_at_the_end():
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses among the marks, and pytest-xdist reads the groups

@@ -31,7 +31,7 @@ COPY (SELECT id, name FROM t WHERE id < 3) TO 'small.json';
 def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Made]]:
     """The same tables and files behind a connection of each kind."""
     with contextlib.chdir(tmp_path_factory.mktemp("cases")):
-        trio = {name: make(script=by_digit, **options) for name, options in CONNECTIONS.items()}
+        trio = {name: make(script=by_digit, macro=True, **options) for name, options in CONNECTIONS.items()}
         trio["prefetch"].con.execute(SMALL_TABLES + FILES)
         yield trio
         for made in trio.values():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from relserve_duckdb.explain.screen import DEFAULT_WIDTH
 from relserve_duckdb.explain.user_calls import with_user_calls
-from sql_fixtures import Made
+from sql_fixtures import Made, make
+
+from relserve.engines.scripted import echo
 
 CALLS = [
     "llm('const')",
@@ -26,6 +29,20 @@ CALLS = [
     "llm('{}{}{}{}{}{}{}{}', id, g, body, title, d, x, l, id)",
 ]
 HIDDEN = ("__", "unset", "barrier", "to_json", "struct_pack", "from_json")
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Made]:
+    """A connection that nothing is asked of."""
+    made = make(script=echo)
+    yield made
+    made.con.close()
+
+
+@pytest.fixture
+def made(world: Made) -> Iterator[Made]:
+    yield world
+    world.con.execute("RESET explain_output")
 
 
 @pytest.mark.parametrize("output", ["physical_only", "optimized_only", "all"])
@@ -108,7 +125,8 @@ def test_plan_and_table_fit_the_screen(
     assert ("depends on" in texts[-1].splitlines()[0]) == (width != 60)
 
 
-def test_a_wide_explain_output_does_not_stop_the_prefetch(made: Made) -> None:
+def test_a_wide_explain_output_does_not_stop_the_prefetch() -> None:
+    made = make(script=echo)
     made.con.execute("SET explain_output = 'all'")
     relation = made.con.sql("SELECT llm('x {}', body) FROM p")
     assert relation is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sql_fixtures import Made, make
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
-from relserve.engines.scripted import ScriptedEngine
+from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import ModelError, OptionError, TemplateError, UsageError
 from relserve.session.session import Session
 from tests.waiting import Limit, act_when
@@ -32,6 +33,14 @@ def explain(made: Made, sql: Any, parameters: Any = None) -> list[dict[str, Any]
 
 def counts(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(r["function"], r["rows"], r["null_rows"], r["distinct_prompts"], r["depends_on"]) for r in rows]
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Made]:
+    """One connection for all statements that are only explained."""
+    made = make(script=echo, macro=True)
+    yield made
+    made.con.close()
 
 
 SURE = [
@@ -59,37 +68,40 @@ SURE = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), SURE)
-def test_sites_that_no_answer_decides_about(made: Made, sql: str, expected: list[Any]) -> None:
-    rows = explain(made, sql)
+def test_sites_that_no_answer_decides_about(world: Made, sql: str, expected: list[Any]) -> None:
+    rows = explain(world, sql)
     assert counts(rows) == expected
     assert not any(row["at_most"] for row in rows)
 
 
 @pytest.mark.parametrize(("sql", "expected"), [case for case in SURE if case[1] and "INTO z" not in case[0]])
-def test_the_numbers_are_those_of_the_run(made: Made, sql: str, expected: list[Any]) -> None:
-    made.rows(sql.removeprefix("EXPLAIN "))
-    asked = made.con.session.history.queries()
+def test_the_numbers_are_those_of_the_run(world: Made, sql: str, expected: list[Any]) -> None:
+    before = len(world.con.session.history.queries())
+    world.con.execute("BEGIN")
+    world.rows(sql.removeprefix("EXPLAIN "))
+    world.con.execute("ROLLBACK")
+    asked = world.con.session.history.queries()[before:]
     assert [(q.function, q.num_rows, q.num_null, q.num_distinct) for q in asked] == [
         row[:4] for row in expected
     ]
 
 
-def test_parameters(made: Made) -> None:
-    assert counts(explain(made, "SELECT llm(?, body) FROM p WHERE id < ?", ["x {}", 3])) == [
+def test_parameters(world: Made) -> None:
+    assert counts(explain(world, "SELECT llm(?, body) FROM p WHERE id < ?", ["x {}", 3])) == [
         ("llm", 3, 0, 3, [])
     ]
 
 
-def test_a_filter_in_front_gives_an_upper_bound(made: Made) -> None:
+def test_a_filter_in_front_gives_an_upper_bound(world: Made) -> None:
     sql = "SELECT llm('b {}', title) FROM p WHERE llm_filter('a {}', body)"
-    rows = explain(made, sql)
+    rows = explain(world, sql)
     assert counts(rows) == [("llm_filter", 10000, 0, 500, []), ("llm", 10000, 200, 40, [1])]
     assert [row["at_most"] for row in rows] == [False, True]
 
 
-def test_a_chain_of_filters_each_hangs_on_the_one_before(made: Made) -> None:
+def test_a_chain_of_filters_each_hangs_on_the_one_before(world: Made) -> None:
     where = "llm_filter('a {}', body) AND llm_filter('b {}', title) AND llm_filter('c {}', id)"
-    rows = explain(made, f"SELECT id FROM p WHERE {where}")
+    rows = explain(world, f"SELECT id FROM p WHERE {where}")
     assert [(r["template"], r["rows"], r["depends_on"]) for r in rows] == [
         ("a {}", 10000, []), ("b {}", 10000, [1]), ("c {}", 9800, [2]),
     ]  # fmt: skip
@@ -100,35 +112,35 @@ def test_a_chain_of_filters_each_hangs_on_the_one_before(made: Made) -> None:
     ["NOT llm_filter('a {}', body)", "llm_score('a {}', body) > 7", "llm_score('a {}', body) < 3",
      "llm_classify('a {}', body, choices := ['x', 'y', 'z']) = 'y'", "length(llm('a {}', body)) > 0"],
 )  # fmt: skip
-def test_made_up_answers_of_every_type_reach_what_is_behind(made: Made, condition: str) -> None:
-    rows = explain(made, f"SELECT llm('b {{}}', title) FROM p WHERE {condition}")
+def test_made_up_answers_of_every_type_reach_what_is_behind(world: Made, condition: str) -> None:
+    rows = explain(world, f"SELECT llm('b {{}}', title) FROM p WHERE {condition}")
     assert [(r["template"], r["rows"], r["depends_on"]) for r in rows] == [
         ("a {}", 10000, []), ("b {}", 10000, [1]),
     ]  # fmt: skip
 
 
-def test_an_else_branch_depends_too(made: Made) -> None:
+def test_an_else_branch_depends_too(world: Made) -> None:
     sql = "SELECT CASE WHEN llm_filter('a {}', body) THEN 'x' ELSE llm('b {}', title) END FROM p"
-    assert counts(explain(made, sql))[1] == ("llm", 10000, 200, 40, [1])
+    assert counts(explain(world, sql))[1] == ("llm", 10000, 200, 40, [1])
 
 
-def test_calls_beside_each_other_behind_a_filter_hang_on_the_filter_alone(made: Made) -> None:
+def test_calls_beside_each_other_behind_a_filter_hang_on_the_filter_alone(world: Made) -> None:
     sql = "SELECT llm('b {}', title), llm('c {}', id) FROM p WHERE llm_filter('a {}', body)"
-    assert [r["depends_on"] for r in explain(made, sql)] == [[], [1], [1]]
+    assert [r["depends_on"] for r in explain(world, sql)] == [[], [1], [1]]
 
 
-def test_prompts_made_of_another_calls_text_have_unknown_tokens(made: Made) -> None:
-    rows = explain(made, "SELECT llm('o {}', llm('i {}', body)) FROM p")
+def test_prompts_made_of_another_calls_text_have_unknown_tokens(world: Made) -> None:
+    rows = explain(world, "SELECT llm('o {}', llm('i {}', body)) FROM p")
     assert counts(rows) == [("llm", 10000, 0, 500, []), ("llm", 10000, 0, 500, [1])]
     assert rows[0]["prompt_tokens"] is not None
     assert (rows[1]["prompt_tokens"], rows[1]["shared_prefix"], rows[1]["seconds"]) == (None, None, None)
 
 
-def test_what_no_rehearsal_reaches_is_shown_without_numbers(made: Made) -> None:
+def test_what_no_rehearsal_reaches_is_shown_without_numbers(world: Made) -> None:
     sql = "SELECT llm('b {}', title) FROM p WHERE llm('a {}', body) = 'never made up'"
-    rows = explain(made, sql)
+    rows = explain(world, sql)
     assert counts(rows)[1] == ("llm", None, None, None, [1])
-    assert "unknown" in str(made.con.explain_llm(sql))
+    assert "unknown" in str(world.con.explain_llm(sql))
 
 
 def test_made_up_answers_leave_no_answer_behind() -> None:
@@ -268,12 +280,12 @@ def test_explain_is_interrupted_while_a_server_tells_its_model(tmp_path: Path, l
     cache.close()
 
 
-def test_shared_prefix_and_output_limits(made: Made) -> None:
+def test_shared_prefix_and_output_limits(world: Made) -> None:
     template = "word " * 60 + "{}"
-    (row,) = explain(made, f"SELECT llm_filter('{template}', body) FROM p")
+    (row,) = explain(world, f"SELECT llm_filter('{template}', body) FROM p")
     assert 0.8 < row["shared_prefix"] < 1
     assert row["max_output_tokens"] == 500 * 4  # 'yes' and an end
-    (row,) = explain(made, "SELECT llm('{}', body, max_tokens := 7) FROM p")
+    (row,) = explain(world, "SELECT llm('{}', body, max_tokens := 7) FROM p")
     assert row["max_output_tokens"] == 3500
     assert row["counted"] is False
 
@@ -290,5 +302,5 @@ def test_it_prints_one_line_a_call_and_a_total(made: Made) -> None:
     assert repr(found) == str(found)
 
 
-def test_nothing_to_ask_is_said(made: Made) -> None:
-    assert str(made.con.explain_llm("SELECT llm('s {}', body) FROM empty")) == "no llm call asks anything"
+def test_nothing_to_ask_is_said(world: Made) -> None:
+    assert str(world.con.explain_llm("SELECT llm('s {}', body) FROM empty")) == "no llm call asks anything"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,11 +58,19 @@ class World:
         return ScriptedEngine(script=echo, model=name or "default")
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    stranger = attach(duckdb.connect(tmp_path / "theirs.duckdb"), Session(lambda _: ScriptedEngine()))
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stranger's file."""
+    path = tmp_path_factory.mktemp("stranger") / "theirs.duckdb"
+    stranger = attach(duckdb.connect(path), Session(lambda _: ScriptedEngine()))
     stranger.execute(DEFINITIONS)
     stranger.close()
+    return path
+
+
+@pytest.fixture
+def world(theirs: Path, tmp_path: Path) -> Iterator[World]:
+    shutil.copy(theirs, tmp_path)
     raw = duckdb.connect(tmp_path / "theirs.duckdb")
     found = World(None)  # type: ignore[arg-type]
     found.con = attach(raw, Session(found.find), progress=False)

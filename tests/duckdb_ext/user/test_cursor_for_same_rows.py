@@ -48,7 +48,7 @@ def theirs() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[Made]:
-    made = make(script=echo)
+    made = make(script=echo, macro=True)
     yield made
     made.con.close()
 

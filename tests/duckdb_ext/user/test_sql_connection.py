@@ -220,7 +220,7 @@ def test_transaction_in_sql_keeps_one_relquery(made: Made) -> None:
 
 def test_user_file_keeps_no_trace(tmp_path: Path) -> None:
     path = str(tmp_path / "user.db")
-    made = make(path=path)
+    made = make(path=path, macro=True)
     made.rows("SELECT llm('x {}', body) FROM p LIMIT 1")
     made.con.close()
     plain = duckdb.connect(path)
