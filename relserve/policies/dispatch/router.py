@@ -14,9 +14,10 @@ from typing import NamedTuple
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import Member, Report, Request
+from relserve.policies.model.means import KeyedMeans, RecentMean
 
-GUESS, KEEP = 128.0, 0.98  # tokens of an answer before any has ended; how slowly older ones are forgotten
-MOST_KINDS, MOST_SESSIONS = 1000, 100_000
+GUESS, MEMORY = 128.0, 50  # tokens of an answer before any has ended; answers of a kind in its mean
+MOST_SESSIONS = 100_000
 
 
 class Asked(NamedTuple):
@@ -58,7 +59,7 @@ class Router:
     policy: DispatchPolicy
     board: MemberTable = field(default_factory=MemberTable)
     open: dict[str, _Open] = field(default_factory=dict)
-    _means: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    _lengths: KeyedMeans = field(default_factory=lambda: KeyedMeans(MEMORY, 1, RecentMean(GUESS, 1)))
     _held: OrderedDict[str, dict[str, float]] = field(default_factory=OrderedDict)
 
     def join(self, member: Member) -> None:
@@ -125,16 +126,12 @@ class Router:
         latency_s = None if num_output is None else max(now_s - found.sent_s, 0.0)
         self.board.ended(found.member, found.number, now_s, latency_s)
         if num_output is not None:
-            kind = found.asked.kind
-            total, weight = self._means.pop(kind, (0.0, 0.0))
-            self._means[kind] = (KEEP * total + num_output, KEEP * weight + 1.0)
-            while len(self._means) > MOST_KINDS:
-                self._means.popitem(last=False)
+            self._lengths.add(found.asked.kind, num_output)
 
     def request(self, asked: Asked) -> Request:
         """A request as a policy sees it."""
-        total, weight = self._means.get(asked.kind, (0.0, 0.0))
-        mean = (total + GUESS) / (weight + 1.0)
+        known = self._lengths.of(asked.kind)
+        mean = GUESS if known is None else known
         held = self._held.get(asked.session) if asked.session and asked.shared_tokens > 0 else None
         cached = {name: min(tokens, asked.shared_tokens) for name, tokens in (held or {}).items()}
         return Request(
