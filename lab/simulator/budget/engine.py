@@ -21,6 +21,7 @@ from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.requests import NOTHING, Floats, Ints, RequestColumns
 from relserve.policies.caching.state import BatchLimits, CachePlan, CacheView
 from relserve.policies.model.cache_costs import CacheCosts
+from relserve.policies.model.means import RecentMean
 from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.work import Column, Work
 
@@ -73,12 +74,10 @@ class Budgeted:
     _first_s: dict[str, float] = field(default_factory=dict)
     _late_s: dict[str, float] = field(default_factory=dict)
     _room: float = 0.0
-    _num_ended: int = 0
-    _total_output: int = 0
 
     def __post_init__(self) -> None:
         self._random = np.random.default_rng([19, self.seed])
-        self._memory = FirstCome("fcfs")
+        self._memory, self._output = FirstCome("fcfs"), RecentMean(128.0)
 
     @property
     def name(self) -> str:
@@ -131,7 +130,7 @@ class Budgeted:
         is_decode = (num_output_tokens > 0) & (need <= 1) & (requests.holds != NOTHING)
         decodes, prompts = order[is_decode[order]], order[~is_decode[order]]
         prompts = prompts[np.argsort(requests.holds[prompts] == NOTHING, kind="stable")]
-        mean = self._total_output / self._num_ended if self._num_ended else 128.0
+        mean = self._output.value
         return BudgetView(
             view.now_s,
             Decodes(
@@ -153,8 +152,7 @@ class Budgeted:
         came_s, token_s = request.spec.arrival_s, request.token_s
         self._first_s.pop(request.request_id, None)
         self._late_s.pop(request.request_id, None)
-        self._num_ended += 1
-        self._total_output += len(token_s)
+        self._output = self._output.with_value(len(token_s))
         tpot_s = (token_s[-1] - token_s[0]) / max(len(token_s) - 1, 1)
         self.policy.ended(EndedRequest(token_s[0] - came_s, tpot_s, len(token_s)))
 

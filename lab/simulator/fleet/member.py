@@ -18,9 +18,10 @@ from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
 from relserve.policies.caching.requests import NOTHING, Floats
 from relserve.policies.caching.state import BatchLimits, BlockMemory
-from relserve.policies.dispatch.router import Asked
+from relserve.policies.dispatch.router import GUESS, MEMORY, Asked
 from relserve.policies.dispatch.state import Member, Report
 from relserve.policies.model.local_cost import LocalCost
+from relserve.policies.model.means import RecentMean
 from relserve.policies.model.structured import StepModel
 from relserve.policies.model.work import Work
 
@@ -168,7 +169,7 @@ class SimMember:
         spec = RequestsEngineSpec(self.budgeted, BlockMemory(blocks, 16, 32), limits, engine.exclusive)
         self.engine = SimulatedRequestsEngine(spec, self._ended)
         self._budget = float(engine.max_num_batched_tokens)
-        self._mean_output = 128.0
+        self._output = RecentMean(GUESS, MEMORY)
 
     def receive(
         self, asked: Asked, num_output: int, number: int, gone_s: float, now_s: float, owner: int = 0
@@ -257,7 +258,7 @@ class SimMember:
         (asked, owner), token_s = self._asked.pop(request.request_id), request.token_s
         self.yours[owner] -= 1
         self._done.append(Done(asked, token_s[0], token_s[-1], len(token_s)))
-        self._mean_output += 0.02 * (len(token_s) - self._mean_output)
+        self._output = self._output.with_value(len(token_s), MEMORY)
         if asked.session and self.spec.cache_tokens:
             self._held[asked.session] = asked.prompt_tokens + len(token_s)
             while sum(self._held.values()) > self.spec.cache_tokens:
@@ -285,10 +286,10 @@ class SimMember:
         output_tokens = float((table.num_tokens - table.num_prompt).sum())
         prompts = np.where(need > 1, need, 0)
         waiting = float(prompts[waits].sum())
-        promised = waiting + num_waiting * self._mean_output
+        promised = waiting + num_waiting * self._output.value
         blocks = self.engine.spec.memory.num_blocks - self.engine.used_blocks
         self._sequence += 1
-        outputs = self._mean_output * len(table)
+        outputs = self._output.value * len(table)
         return Report(
             step_s=self._foreseen_s(), prompt_tokens=float(prompts.sum()),
             num_running=len(table) - num_waiting, num_waiting=num_waiting,

@@ -13,6 +13,7 @@ from lab.simulator.requests.times import EngineTimes
 from relserve.policies.caching.requests import NOTHING as NOTHING_HELD
 from relserve.policies.caching.requests import CacheType, RequestColumns, RequestState
 from relserve.policies.caching.state import BatchLimits, BlockMemory, CachePlan, CacheView
+from relserve.policies.model.means import RecentMean
 from relserve.policies.model.work import Column, Work
 
 
@@ -65,7 +66,7 @@ class SimulatedRequestsEngine:
         self.spec, self.table, self._on_end = spec, RequestColumns(), on_end
         self.live: dict[str, SimRequest] = {}
         self.used_blocks = self.num_holding = 0
-        self._num_finished = self._finished_tokens = 0
+        self._num_finished, self._output = 0, RecentMean()
         self._sizes: dict[CacheType, int] = {
             "kv": spec.memory.kv_tokens_per_block, "hidden": spec.memory.hidden_tokens_per_block,
         }  # fmt: skip
@@ -73,12 +74,11 @@ class SimulatedRequestsEngine:
     def add(self, spec: RequestSpec) -> SimRequest:
         """A request comes; it is expected to say as much as those that have ended did on average."""
         request = SimRequest(f"r{self._num_finished + len(self.live)}", spec, spec.num_prompt)
-        expected = self._finished_tokens / self._num_finished if self._num_finished else 0.0
         self.live[request.request_id] = request
         self.table.put(
             RequestState(
                 request.request_id, spec.arrival_s, spec.num_prompt, spec.num_prompt,
-                ttft_slo_s=spec.ttft_slo_s, tpot_slo_s=spec.tpot_slo_s, expected_left=expected,
+                ttft_slo_s=spec.ttft_slo_s, tpot_slo_s=spec.tpot_slo_s, expected_left=self._output.value,
             )
         )  # fmt: skip
         return request
@@ -185,7 +185,7 @@ class SimulatedRequestsEngine:
         self.used_blocks -= request.blocks
         self.num_holding -= 1
         self._num_finished += 1
-        self._finished_tokens += request.spec.num_output
+        self._output = self._output.with_value(request.spec.num_output)
         request.cache, request.blocks = None, 0
         del self.live[request.request_id]
         self.table.remove(request.request_id)

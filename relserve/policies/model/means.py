@@ -6,6 +6,7 @@ much longer an answer may get, having come so far, asks `lengths.LengthLearner`.
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 MOST_KEYS = 1024
@@ -17,7 +18,7 @@ class RecentMean(NamedTuple):
     value: float = 0.0
     num: int = 0
 
-    def with_value(self, value: float, memory: float) -> RecentMean:
+    def with_value(self, value: float, memory: float = inf) -> RecentMean:
         """The mean with one more."""
         if not self.num:
             return RecentMean(value, 1)
