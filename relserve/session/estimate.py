@@ -146,6 +146,9 @@ def by_cost(
 def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, history: History) -> TimeEstimate:
     """Seconds at the pace, in tokens a second, of the largest relQueries that this model answered before.
 
+    An engine that keeps no lengths by kind, such as a server elsewhere, leaves the mean answer of the same
+    function in the history.
+
     Args:
         is_learnt: whether the output tokens are those of earlier answers; else the function's tell, too.
     """

@@ -54,7 +54,10 @@ def forecast(work: Array, speeds: Array) -> Forecast:
 
 
 def chance_below(limit: float, middle: float, spread: float) -> float:
-    """The chance that a length is at most a limit: log-logistic around its middle, near a lognormal one."""
+    """The chance that a request's work is at most a limit: log-logistic, which is near to a lognormal one.
+
+    The middle and spread are those of `Learnt`. `LengthLearner` cannot tell: it knows tokens, not work.
+    """
     far = STEEP * log(max(limit, 1e-9) / middle) / spread
     return 1.0 / (1.0 + exp(-min(max(far, -50.0), 50.0)))
 

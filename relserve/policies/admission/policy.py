@@ -37,6 +37,9 @@ class RunningRequest:
 class Learnt:
     """What is known of a group of requests; the controller's own record, which policies only read.
 
+    It is about work, an engine's time counted in tokens of an answer, to which prompts add. The lengths of
+    answers are the gate's to learn (`relserve.policies.model.means`).
+
     Attributes:
         work_per_token: tokens' worth of work for each token that its requests are expected to say, with
             their prompts; 1 where nothing is known, and under a promise: there who asks counts the prompt.

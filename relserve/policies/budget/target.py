@@ -15,7 +15,8 @@ class TradeOff:
     """What TTFT is at a TPOT (Eq. 3: alpha - beta t_d), and the length of answers, from requests that ended.
 
     The paper does not say how alpha and beta are estimated: here by least squares with forgetting. Where
-    requests with longer TPOT had no shorter TTFT there is no trade-off to be seen, and beta is 0.
+    requests with longer TPOT had no shorter TTFT there is no trade-off to be seen, and beta is 0. The mean
+    length is compared with beta, so it is one more sum over the same requests, and no `KeyedMeans`.
     """
 
     _sums: list[float] = field(default_factory=lambda: [0.0] * 6)

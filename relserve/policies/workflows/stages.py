@@ -50,7 +50,9 @@ class StageDemands:
 
 
 class StageLearner:
-    """Lengths by stage.
+    """What steps ask, by stage: the prompts of all rows of a step, and the answer that is waited for last.
+
+    So it is no `LengthLearner`, which learns the length of one row of a kind.
 
     The paper predicts an output's length from its prompt's (section 4.1); the authors' simulator has a
     constant for each stage. Here the mean of each stage is learned as steps end, and of what came after it
