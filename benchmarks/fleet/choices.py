@@ -29,12 +29,12 @@ def choices_us(sizes: Sequence[int], number: int) -> list[list[Any]]:
     return [*found, *[[size, REPORT, *_reports(size, number)] for size in sizes]]
 
 
-def _board(size: int) -> MemberTable:
-    board, draw = MemberTable(), random.Random(size)
+def _members(size: int) -> MemberTable:
+    members, draw = MemberTable(), random.Random(size)
     for i in range(size):
-        board.join(Member(f"m{i}", COST, 8192, 4e5, draw.random()))
-        board.report(f"m{i}", _report(draw, 0), 0.0)
-    return board
+        members.join(Member(f"m{i}", COST, 8192, 4e5, draw.random()))
+        members.report(f"m{i}", _report(draw, 0), 0.0)
+    return members
 
 
 def _report(draw: random.Random, sequence: int, seen: int = -1) -> Report:
@@ -45,33 +45,33 @@ def _report(draw: random.Random, sequence: int, seen: int = -1) -> Report:
 
 def _reports(size: int, number: int) -> list[float]:
     """Of members with 20 requests each, some of which are not in the report."""
-    board, draw, times = _board(size), random.Random(1), []
-    sent = [board.sent(i % size, Request(400, 200), 0.0) for i in range(20 * size)]
+    members, draw, times = _members(size), random.Random(1), []
+    sent = [members.sent(i % size, Request(400, 200), 0.0) for i in range(20 * size)]
     for i in range(number):
         report = _report(draw, 1 + i, sent[-1] - 3 * size)
         started = time.thread_time()
-        board.report(f"m{i % size}", report, 0.001 * i)
+        members.report(f"m{i % size}", report, 0.001 * i)
         times.append(time.thread_time() - started)
     return [1e6 * float(np.median(times)), 1e6 * float(np.percentile(times, 99))]
 
 
 def _choices(size: int, name: str, number: int) -> list[float]:
-    board, policy, times = _board(size), make(name), []
+    members, policy, times = _members(size), make(name), []
     for i in range(number):
         request = Request(400, 200, 1.0, 0.02, {f"m{i % size}": 100.0})
         started = time.thread_time()
-        row = policy.choose(request, board, 0.001 * i)
+        row = policy.choose(request, members, 0.001 * i)
         times.append(time.thread_time() - started)
-        board.sent(row, request, 0.001 * i)
+        members.sent(row, request, 0.001 * i)
     return [1e6 * float(np.median(times)), 1e6 * float(np.percentile(times, 99))]
 
 
 def requests_us(size: int, number: int) -> float:
     """A request in the router of `ours`, from its choice to its end: the mean of `number`, in CPU time."""
-    router, ended = Router(make("ours"), _board(size)), 20 * size
+    router, ended = Router(make("ours"), _members(size)), 20 * size
     asked = [Asked(str(i), 400, 1e4, 1.0, 0.02) for i in range(number + ended)]
     for each in asked[:ended]:
-        router.put([each], router.board.names[int(each.request_id) % size], 0.0)
+        router.put([each], router.members.names[int(each.request_id) % size], 0.0)
     started = time.thread_time()
     for i, each in enumerate(asked[ended:]):
         router.send(each, 0.001 * i)
@@ -80,7 +80,7 @@ def requests_us(size: int, number: int) -> float:
 
 
 def datagrams_us(size: int, number: int) -> float:
-    """A report from its datagram in the socket until the board has it: the mean of `number`, in CPU time.
+    """A report from its datagram in the socket until the members table has it: mean of `number`, CPU time.
 
     Args:
         number: a multiple of 50, which come together.
@@ -89,14 +89,14 @@ def datagrams_us(size: int, number: int) -> float:
 
 
 async def _take(size: int, number: int, together: int = 50) -> float:
-    board, draw, took_s, taken = _board(size), random.Random(1), 0.0, asyncio.Event()
+    members, draw, took_s, taken = _members(size), random.Random(1), 0.0, asyncio.Event()
 
     def take(name: str, report: Report) -> None:
-        board.report(name, report, 0.001 * report.sequence)
+        members.report(name, report, 0.001 * report.sequence)
         if not report.sequence % together:
             taken.set()
 
-    seen = [board.sent(i % size, Request(400, 200), 0.0) for i in range(20 * size)][-1] - 3 * size
+    seen = [members.sent(i % size, Request(400, 200), 0.0) for i in range(20 * size)][-1] - 3 * size
     channel = StateChannel(take)
     await channel.open()
     targets = [channel.expect(f"m{i}") for i in range(size)]

@@ -25,18 +25,18 @@ DISPATCHERS = {
 ORDERS: dict[str, StepOrder] = {"first come": first_come, "urgency": most_urgent, "due": DueOrder()}
 
 
-def busy_board(rng: random.Random) -> MemberTable:
+def busy_members(rng: random.Random) -> MemberTable:
     """Engines in the middle of their work."""
-    cards, board = sorted(CARDS), MemberTable()
+    cards, members = sorted(CARDS), MemberTable()
     for number in range(NUM_ENGINES):
         its, name = cost(cards[number % len(cards)]), f"I{number}"
-        board.join(Member(name, its, 512, 1e6, 1.0 / its.prefill_per_token_s))
+        members.join(Member(name, its, 512, 1e6, 1.0 / its.prefill_per_token_s))
         load = EngineLoad(
             512, rng.randint(0, 300), rng.randint(1, 200),
             rng.uniform(0, 1e6), rng.uniform(0, 1e5), rng.uniform(0, 1e4),
         )  # fmt: skip
-        board.know(number, load, 0.0)
-    return board
+        members.know(number, load, 0.0)
+    return members
 
 
 def queued_step(rng: random.Random, now_s: float) -> QueuedStep:
@@ -49,15 +49,15 @@ def queued_step(rng: random.Random, now_s: float) -> QueuedStep:
 def dispatch_us(policy: DispatchPolicy, num_decisions: int) -> float:
     """Microseconds of a choice, mean; what the engines hold of the prompt is known."""
     rng = random.Random(1)
-    board = busy_board(rng)
-    cached = {name: rng.uniform(0, 5000) for name in board.names}
+    members = busy_members(rng)
+    cached = {name: rng.uniform(0, 5000) for name in members.names}
     requests = [
         Request(rng.uniform(300, 12000), rng.uniform(5, 700), cached_tokens=cached)
         for _ in range(num_decisions)
     ]
     started = time.thread_time()
     for request in requests:
-        policy.choose(request, board, 0.0)
+        policy.choose(request, members, 0.0)
     return 1e6 * (time.thread_time() - started) / num_decisions
 
 

@@ -35,14 +35,14 @@ def tune(cell: WorkflowCell, seed: int) -> Tuned:
         )
         for flow in flows if flow.arrival_s <= WINDOW_S
     ]  # fmt: skip
-    board = MemberTable()
+    members = MemberTable()
     for engine in engines(cell.setup, RATIO, BUDGET, False):
-        board.join(engine.member)
+        members.join(engine.member)
     tried: list[float] = []
 
     def mean_latency_s(alpha: float) -> float:
         tried.append(alpha)
-        return statistics.fmean(replay(past, board, WorkloadBalanced(alpha=alpha)))
+        return statistics.fmean(replay(past, members, WorkloadBalanced(alpha=alpha)))
 
     started = time.perf_counter()
     alpha = best_alpha(mean_latency_s)

@@ -53,9 +53,9 @@ class SimulatedEngines:
     """
 
     def __init__(self, replicas: Sequence[Replica], policy: DispatchPolicy, trace: Sequence[RelSpec]) -> None:
-        self.replicas, self._policy, self._board = replicas, policy, MemberTable()
+        self.replicas, self._policy, self._members = replicas, policy, MemberTable()
         for number, replica in enumerate(replicas):
-            self._board.join(replica.member(str(number)))
+            self._members.join(replica.member(str(number)))
         self._upcoming = sorted(trace, key=lambda rel: rel.arrival_s)
         self._num_arrived = 0
 
@@ -74,10 +74,10 @@ class SimulatedEngines:
         """The engine that a relQuery goes to, which comes now."""
         self._num_arrived += 1
         for number, replica in enumerate(self.replicas):
-            self._board.report(str(number), replica.report(self._num_arrived), rel.arrival_s)
+            self._members.report(str(number), replica.report(self._num_arrived), rel.arrival_s)
         prompts = sum([len(row.prompt) for row in rel.rows])
         request = Request(prompts, len(rel.rows) * rel.output_cap)
-        return self.replicas[self._policy.choose(request, self._board, rel.arrival_s)]
+        return self.replicas[self._policy.choose(request, self._members, rel.arrival_s)]
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ class SimulatedFleet:
         knows.
         """
         owner = self.owner(asked)
-        if not len(owner.router.board):
+        if not len(owner.router.members):
             self.homeless.append(asked)
             return None
         started = time.perf_counter()

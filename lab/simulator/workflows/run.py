@@ -75,9 +75,9 @@ class Coordinator:
         learner: StageLearner, looks_up: bool,
     ) -> None:  # fmt: skip
         self.engines = [StepEngine(spec, order()) for spec in engines]
-        self.board = MemberTable()
+        self.members = MemberTable()
         for spec in engines:
-            self.board.join(spec.member)
+            self.members.join(spec.member)
         self._dispatch, self._learner, self._looks_up = dispatch, learner, looks_up
         self.outcome = WorkflowsOutcome(engines={e.spec.name: e.totals for e in self.engines})
 
@@ -95,7 +95,7 @@ class Coordinator:
             self.outcome.served.append(ServedWorkflow(spec, now_s))
             self._learner.workflow_ended([[_done(step) for step in level] for level in spec.levels])
             if isinstance(self._dispatch, TunedPolicy):
-                tune = self._dispatch.ended(now_s - spec.arrival_s, now_s, self.board)
+                tune = self._dispatch.ended(now_s - spec.arrival_s, now_s, self.members)
                 if tune is not None:
                     self._dispatch.take(tune(), now_s)
             return []
@@ -110,9 +110,9 @@ class Coordinator:
         request = Request(spec.prompt_tokens, expected, cached_tokens=cached)
         self.outcome.num_dispatched += 1
         for row, each in enumerate(self.engines):
-            self.board.know(row, each.load, now_s)
+            self.members.know(row, each.load, now_s)
         started = time.perf_counter()
-        chosen = self._dispatch.choose(request, self.board, now_s)
+        chosen = self._dispatch.choose(request, self.members, now_s)
         self.outcome.dispatch_s += time.perf_counter() - started
         engine = self.engines[chosen]
         queued = self._queued(flow, spec.stage, demand, engine, now_s)

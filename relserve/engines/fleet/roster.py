@@ -120,8 +120,8 @@ class Roster:
 
     def age_s(self, name: str) -> float:
         """How old a member's latest report is; infinite where it never sent one."""
-        row = self.router.board.row(name)
-        return inf if row < 0 else float(self.router.board.ages_s(self.clock())[row])
+        row = self.router.members.row(name)
+        return inf if row < 0 else float(self.router.members.ages_s(self.clock())[row])
 
     def hear(self, member: FleetMember, silent: bool) -> None:
         """A member says nothing any more, or something again."""

@@ -17,9 +17,9 @@ def status_of(roster: Roster) -> FleetStatus:
 
 
 def _member(roster: Roster, member: FleetMember) -> MemberStatus:
-    age_s, board = roster.age_s(member.name), roster.router.board
+    age_s, members = roster.age_s(member.name), roster.router.members
     reports = isfinite(age_s)
-    queued = int(board["num_waiting"][board.row(member.name)]) if reports else None
+    queued = int(members["num_waiting"][members.row(member.name)]) if reports else None
     return MemberStatus(
         member.name, member.state.value, member.why, member.spec.url or member.spec.machine or "here",
         member.drained, member.silent, member.num_rows, member.num_answered, member.num_deaths, queued,

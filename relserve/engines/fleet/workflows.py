@@ -59,7 +59,7 @@ class FleetWorkflows:
         policy, now_s = self._policy, self._clock()
         assert policy is not None
         policy.arrived(PastWorkflow(workflow.arrival_s, workflow.levels), now_s)
-        tune = policy.ended(workflow.latest_s - workflow.arrival_s, now_s, self._router.board)
+        tune = policy.ended(workflow.latest_s - workflow.arrival_s, now_s, self._router.members)
         if tune is not None and (self._tuning is None or self._tuning.done()):
             self._tuning = asyncio.ensure_future(self._tune(policy, tune))
 

@@ -19,16 +19,16 @@ class PredictedFinish:
     def __init__(self, name: str = "finish") -> None:
         self.name = name
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        row_s, base_s, decodes = board["request_s"], board["mixed_base_s"], board["num_running"]
-        room = np.maximum(board["budget_tokens"] - decodes, 1.0)
+        members.some()
+        row_s, base_s, decodes = members["request_s"], members["mixed_base_s"], members["num_running"]
+        room = np.maximum(members["budget_tokens"] - decodes, 1.0)
         rows_s = row_s * decodes
-        full_s = board["token_s"] * room + rows_s + base_s
-        before_s = np.maximum(board.prompt_tokens(), 0.0) / room * full_s
-        own = request.prompt_tokens - board.held(request)
-        alone_s = rows_s + row_s + board["decode_base_s"]
+        full_s = members["token_s"] * room + rows_s + base_s
+        before_s = np.maximum(members.prompt_tokens(), 0.0) / room * full_s
+        own = request.prompt_tokens - members.held(request)
+        alone_s = rows_s + row_s + members["decode_base_s"]
         # It shares its steps with prompts as long as there are prompts while it decodes.
         busy_s = np.minimum(request.output_tokens * full_s, before_s)
         decode_s = request.output_tokens * alone_s

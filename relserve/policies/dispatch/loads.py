@@ -19,13 +19,13 @@ class Least(ABC):
         self._next = 0
 
     @abstractmethod
-    def measure(self, board: MemberTable, now_s: float) -> Column:
+    def measure(self, members: MemberTable, now_s: float) -> Column:
         """That number of each member."""
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        found = in_turn(self.measure(board, now_s), self._next)
+        members.some()
+        found = in_turn(self.measure(members, now_s), self._next)
         self._next = found + 1
         return found
 
@@ -33,17 +33,17 @@ class Least(ABC):
 class LeastLoaded(Least):
     """The shortest queue as it was reported last: waiting and running requests."""
 
-    def measure(self, board: MemberTable, now_s: float) -> Column:
+    def measure(self, members: MemberTable, now_s: float) -> Column:
         """See `Least.measure`."""
-        return board["num_waiting"] + board["num_running"]
+        return members["num_waiting"] + members["num_running"]
 
 
 class LeastUnanswered(Least):
     """The fewest requests, those that were sent since the report counted and those that ended not."""
 
-    def measure(self, board: MemberTable, now_s: float) -> Column:
+    def measure(self, members: MemberTable, now_s: float) -> Column:
         """See `Least.measure`."""
-        return board.num_requests()
+        return members.num_requests()
 
 
 class LeastLatency(Least):
@@ -52,9 +52,9 @@ class LeastLatency(Least):
     Where nothing ended in them, which the paper leaves open, the last mean that is known counts, or 0.
     """
 
-    def measure(self, board: MemberTable, now_s: float) -> Column:
+    def measure(self, members: MemberTable, now_s: float) -> Column:
         """See `Least.measure`."""
-        return board.latencies_s(now_s)
+        return members.latencies_s(now_s)
 
 
 class PowerOfTwo:
@@ -64,13 +64,13 @@ class PowerOfTwo:
         self.name = name
         self._random = random.Random(seed)
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        if len(board) == 1:
+        members.some()
+        if len(members) == 1:
             return 0
-        one, other = self._random.sample(range(len(board)), 2)
-        load = board["num_waiting"] + board["num_running"]
+        one, other = self._random.sample(range(len(members)), 2)
+        load = members["num_waiting"] + members["num_running"]
         return one if load[one] <= load[other] else other
 
 

@@ -17,8 +17,8 @@ class DispatchPolicy(Protocol):
     def name(self) -> str:
         """The variant's name."""
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
-        """The member's row of the board, which has one at least (see `MemberTable.some`).
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
+        """The member's row of the table, which has one at least (see `MemberTable.some`).
 
         Raises:
             ValueError: there is none.
@@ -39,7 +39,7 @@ class TunedPolicy(DispatchPolicy, Protocol):
         Who does not know them yet tells of it when it has ended.
         """
 
-    def ended(self, latency_s: float, now_s: float, board: MemberTable) -> Callable[[], float] | None:
+    def ended(self, latency_s: float, now_s: float, members: MemberTable) -> Callable[[], float] | None:
         """A workflow has ended after so long.
 
         Returns:

@@ -34,31 +34,31 @@ class Predicted:
         self.name, self.beside = name, beside
         self._next = 0
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        found = in_turn(self.seconds(request, board, now_s), self._next)
+        members.some()
+        found = in_turn(self.seconds(request, members, now_s), self._next)
         self._next = found + 1
         return found
 
-    def seconds(self, request: Request, board: MemberTable, now_s: float) -> Column:
+    def seconds(self, request: Request, members: MemberTable, now_s: float) -> Column:
         """What the request costs on each member."""
         output, has_limit = request.output_tokens, isfinite(request.tpot_slo_s)
-        token_s, row_s, base_s = board["token_s"], board["request_s"], board["mixed_base_s"]
-        before, number = board.left(now_s), board.num_requests()
+        token_s, row_s, base_s = members["token_s"], members["request_s"], members["mixed_base_s"]
+        before, number = members.left(now_s), members.num_requests()
         decodes = number - np.minimum(before / max(request.prompt_tokens, 1.0), number)
         rows_s = row_s * (number + 1.0)
-        alone_s = board["decode_base_s"] + rows_s
+        alone_s = members["decode_base_s"] + rows_s
         if has_limit:
             step_s = np.maximum(MARGIN * request.tpot_slo_s, base_s + rows_s + FLOOR * token_s)
             step_s = np.maximum(step_s, alone_s)
-            room = np.minimum((step_s - base_s - rows_s) / token_s, board["token_budget"])
+            room = np.minimum((step_s - base_s - rows_s) / token_s, members["token_budget"])
         else:
-            room = np.maximum(board["budget_tokens"] - board["num_running"], FLOOR)
+            room = np.maximum(members["budget_tokens"] - members["num_running"], FLOOR)
             step_s = np.maximum(base_s + rows_s + room * token_s, alone_s)
-        uncached = np.maximum(request.prompt_tokens - board.held(request), 1.0)
+        uncached = np.maximum(request.prompt_tokens - members.held(request), 1.0)
         token_s = step_s / room
-        waits_s = before * token_s + self._until_fits_s(request, board, alone_s) + board.silent_s(now_s)
+        waits_s = before * token_s + self._until_fits_s(request, members, alone_s) + members.silent_s(now_s)
         decode_s = output * alone_s
         own_s = (uncached - (1.0 - OWN) * request.prompt_tokens) * token_s
         cost_s: Column = waits_s + own_s + self.beside * output * row_s * decodes
@@ -70,8 +70,8 @@ class Predicted:
             cost_s += LATE * np.maximum(waits_s + uncached * token_s - request.ttft_slo_s, 0.0)
         return cost_s
 
-    def _until_fits_s(self, request: Request, board: MemberTable, alone_s: Column) -> Column:
+    def _until_fits_s(self, request: Request, members: MemberTable, alone_s: Column) -> Column:
         """Until memory is free for it: as long as answers take, in proportion to what is missing."""
         need = max(request.prompt_tokens + request.output_tokens, 1.0)
-        free = board["free_tokens"] - board["since_need"]
+        free = members["free_tokens"] - members["since_need"]
         return np.clip((need - free) / need, 0.0, 1e6) * request.output_tokens * alone_s

@@ -46,46 +46,46 @@ class Prism:
         self.request_tokens = request_tokens
         self._next = 0
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`: the highest score."""
-        board.some()
-        costs = np.where(board.ages_s(now_s) <= STALE_S, -self.scores(request, board), np.inf)
+        members.some()
+        costs = np.where(members.ages_s(now_s) <= STALE_S, -self.scores(request, members), np.inf)
         found = in_turn(costs, self._next)
         self._next = found + 1
         return found
 
-    def scores(self, request: Request, board: MemberTable) -> Column:
+    def scores(self, request: Request, members: MemberTable) -> Column:
         """The logarithm of Eq. 9, which does not vanish where a score does."""
         latency, load, capacity, affinity = self.weights
         return (
-            latency * self.latency(request, board) + load * self.load(board)
-            + capacity * self.capacity(request, board) + affinity * self.affinity(request, board)
+            latency * self.latency(request, members) + load * self.load(members)
+            + capacity * self.capacity(request, members) + affinity * self.affinity(request, members)
         )  # fmt: skip
 
-    def latency(self, request: Request, board: MemberTable) -> Column:
+    def latency(self, request: Request, members: MemberTable) -> Column:
         """log S_latency."""
         limit_s = min(request.ttft_slo_s, 1e9)
         if limit_s >= 1e9:
             limit_s = request.tpot_slo_s if request.tpot_slo_s < 1e9 else 1.0
-        found: Column = -np.logaddexp(0.0, STEEP * (board["step_s"] / max(limit_s, 1e-6) - 1.0))
+        found: Column = -np.logaddexp(0.0, STEEP * (members["step_s"] / max(limit_s, 1e-6) - 1.0))
         return found
 
-    def load(self, board: MemberTable) -> Column:
+    def load(self, members: MemberTable) -> Column:
         """log S_load."""
-        requests, tokens = board["num_running"] + board["num_waiting"], board["prompt_tokens"]
+        requests, tokens = members["num_running"] + members["num_waiting"], members["prompt_tokens"]
         if self.counts_own:
-            requests, tokens = requests + board["since_num"], tokens + board["since_prompt"]
+            requests, tokens = requests + members["since_num"], tokens + members["since_prompt"]
         pending = tokens + self.request_tokens * requests
-        found: Column = -np.log1p(pending / np.maximum(board["peak_tokens_per_s"], 1e-9))
+        found: Column = -np.log1p(pending / np.maximum(members["peak_tokens_per_s"], 1e-9))
         return found
 
-    def capacity(self, request: Request, board: MemberTable) -> Column:
+    def capacity(self, request: Request, members: MemberTable) -> Column:
         """log S_capacity."""
         need = max(request.prompt_tokens + request.output_tokens, 1.0)
-        free = board["free_tokens"] - board["since_need"] if self.counts_own else board["free_tokens"]
+        free = members["free_tokens"] - members["since_need"] if self.counts_own else members["free_tokens"]
         found: Column = -np.logaddexp(0.0, -STEEP * (free / need - 1.0))
         return found
 
-    def affinity(self, request: Request, board: MemberTable) -> Column:
+    def affinity(self, request: Request, members: MemberTable) -> Column:
         """log S_affinity."""
-        return np.where(board.held(request) > 0, np.log(BETA), 0.0)
+        return np.where(members.held(request) > 0, np.log(BETA), 0.0)

@@ -52,23 +52,23 @@ class Router:
     """The requests under way, and what is learnt of lengths and of who holds which prompts.
 
     Attributes:
-        board: the members.
+        members: those that are up, with what each has reported and was sent since.
         open: requests that were sent and have not ended, by id.
     """
 
     policy: DispatchPolicy
-    board: MemberTable = field(default_factory=MemberTable)
+    members: MemberTable = field(default_factory=MemberTable)
     open: dict[str, _Open] = field(default_factory=dict)
     _lengths: KeyedMeans = field(default_factory=lambda: KeyedMeans(MEMORY, 1, RecentMean(GUESS, 1)))
     _held: OrderedDict[str, dict[str, float]] = field(default_factory=OrderedDict)
 
     def join(self, member: Member) -> None:
         """A member is ready; it holds no prompts."""
-        self.board.join(member)
+        self.members.join(member)
 
     def leave(self, name: str) -> list[Asked]:
         """A member is gone; gives what it has not answered, which is to be sent again."""
-        numbers = set(self.board.leave(name))
+        numbers = set(self.members.leave(name))
         lost = [each for each in self.open.values() if each.member == name and each.number in numbers]
         for each in lost:
             del self.open[each.asked.request_id]
@@ -78,7 +78,7 @@ class Router:
 
     def report(self, name: str, report: Report, now_s: float) -> bool:
         """See `MemberTable.report`."""
-        return self.board.report(name, report, now_s)
+        return self.members.report(name, report, now_s)
 
     def send(self, asked: Asked, now_s: float) -> tuple[str, int]:
         """Choose where a request goes; gives the member's name and the dispatch's number.
@@ -95,12 +95,12 @@ class Router:
         Raises:
             ValueError: none of them is there.
         """
-        board = self.board if among is None else self.board.among(among)
-        return board.names[self.policy.choose(self.request(asked), board, now_s)]
+        members = self.members if among is None else self.members.among(among)
+        return members.names[self.policy.choose(self.request(asked), members, now_s)]
 
     def put(self, asked: Sequence[Asked], name: str, now_s: float) -> int:
         """Requests go to a member, whoever chose it; gives the number of the last dispatch."""
-        last = self.board.sent_all(self.board.row(name), [self.request(each) for each in asked], now_s)
+        last = self.members.sent_all(self.members.row(name), [self.request(each) for each in asked], now_s)
         for number, each in enumerate(asked, last - len(asked) + 1):
             self.open[each.request_id] = _Open(each, now_s, name, number)
             if each.session:
@@ -124,7 +124,7 @@ class Router:
         if found is None:
             return
         latency_s = None if num_output is None else max(now_s - found.sent_s, 0.0)
-        self.board.ended(found.member, found.number, now_s, latency_s)
+        self.members.ended(found.member, found.number, now_s, latency_s)
         if num_output is not None:
             self._lengths.add(found.asked.kind, num_output)
 

@@ -13,10 +13,10 @@ class RoundRobin:
         self.name = name
         self._next = 0
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        chosen = self._next % len(board)
+        members.some()
+        chosen = self._next % len(members)
         self._next = chosen + 1
         return chosen
 
@@ -28,16 +28,16 @@ class Weighted:
         self.name = name
         self._credits: dict[str, float] = {}
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        weights, credits = board["weight"].tolist(), self._credits
-        if len(credits) != len(board) or any(name not in credits for name in board.names):
-            credits = self._credits = {name: credits.get(name, 0.0) for name in board.names}
+        members.some()
+        weights, credits = members["weight"].tolist(), self._credits
+        if len(credits) != len(members) or any(name not in credits for name in members.names):
+            credits = self._credits = {name: credits.get(name, 0.0) for name in members.names}
         best, most = 0, float("-inf")
-        for row, name in enumerate(board.names):
+        for row, name in enumerate(members.names):
             credits[name] += weights[row]
             if credits[name] > most:
                 best, most = row, credits[name]
-        credits[board.names[best]] -= sum(weights)
+        credits[members.names[best]] -= sum(weights)
         return best

@@ -49,7 +49,7 @@ class Noting(RoundRobin):
     def arrived(self, workflow: PastWorkflow, now_s: float) -> None:
         self.past.append(workflow)
 
-    def ended(self, latency_s: float, now_s: float, board: MemberTable) -> Callable[[], float] | None:
+    def ended(self, latency_s: float, now_s: float, members: MemberTable) -> Callable[[], float] | None:
         self.latencies_s.append(latency_s)
         return self.tune
 

@@ -130,14 +130,14 @@ def test_a_member_that_runs_already_brings_its_secret() -> None:
     run(test)
 
 
-def test_with_a_lossy_network_the_board_has_the_youngest_report_that_came() -> None:
+def test_with_a_lossy_network_the_table_has_the_youngest_report_that_came() -> None:
     async def test(owner: Owner) -> None:
-        board, rng, now_s = MemberTable(), random.Random(3), 0.0
-        owner.channel._take = lambda name, report: board.report(name, report, now_s)
+        members, rng, now_s = MemberTable(), random.Random(3), 0.0
+        owner.channel._take = lambda name, report: members.report(name, report, now_s)
         names = [f"m{number}" for number in range(5)]
         targets = [owner.channel.expect(name) for name in names]
         for name in names:
-            board.join(Member(name, COST, 2048, 1e5))
+            members.join(Member(name, COST, 2048, 1e5))
         under_way: list[tuple[int, str, tuple[int, int], bytes]] = []  # by when it arrives
         youngest = dict.fromkeys(names, (0, 0))
         incarnations, sequences, num_sent = dict.fromkeys(names, 1), dict.fromkeys(names, 0), 0
@@ -159,8 +159,8 @@ def test_with_a_lossy_network_the_board_has_the_youngest_report_that_came() -> N
             for _, name, age, _ in now:
                 youngest[name] = max(youngest[name], age)
             for name in names:
-                row = board.row(name)
-                assert (board["num_running"][row], board["prompt_tokens"][row]) == youngest[name]
+                row = members.row(name)
+                assert (members["num_running"][row], members["prompt_tokens"][row]) == youngest[name]
         assert owner.channel.dropped["old"] > 100
         assert set(owner.channel.dropped) == {"old"}
 

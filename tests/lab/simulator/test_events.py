@@ -116,9 +116,9 @@ def test_a_router_sees_what_every_engine_has_left() -> None:
     seen = list[float]()
 
     class First(LeastLoaded):
-        def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+        def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
             in_engine = replicas[0].engine.rels.values()
-            loads = self.measure(board, now_s).tolist()
+            loads = self.measure(members, now_s).tolist()
             assert loads == [sum(one.num_left for one in in_engine), 0]
             seen.append(loads[0])
             return 0

@@ -71,8 +71,8 @@ def test_what_reports_say_is_what_owners_sent(monkeypatch: pytest.MonkeyPatch) -
         its = [each for each in router.open.values() if each.member == name and each.number <= said.seen]
         taken.append((said.yours, len(its)))
         known = plain(router, name, said, now_s)
-        row = router.board.row(name)
-        assert router.board["others"][row] == said.num_running + said.num_waiting - said.yours
+        row = router.members.row(name)
+        assert router.members["others"][row] == said.num_running + said.num_waiting - said.yours
         return known
 
     monkeypatch.setattr(Router, "report", report)

@@ -216,9 +216,9 @@ def test_a_router_knows_every_queue_as_it_is_when_a_step_comes() -> None:
     seen: list[tuple[list[float], list[float]]] = []
 
     class Watching(LeastLoaded):
-        def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
-            seen.append((board.num_waiting().tolist(), board["num_running"].tolist()))
-            return super().choose(request, board, now_s)
+        def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
+            seen.append((members.num_waiting().tolist(), members["num_running"].tolist()))
+            return super().choose(request, members, now_s)
 
     flows = [flow("w", 0.0, (StepSpec("s", 50, 3),) * 3), flow("late", 0.1, (StepSpec("s", 50, 3),))]
     simulate(flows, [engine(), engine("b")], Watching("least_loaded"), fcfs)

@@ -1,4 +1,4 @@
-"""Members, boards and requests for the tests of dispatch."""
+"""Members, tables of them and requests for the tests of dispatch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ASKED = Request(1000, 200, 1.0, 0.03)
 
 
 def fleet(*costs: CostModel, reported: bool = True, weights: tuple[float, ...] = ()) -> MemberTable:
-    """A board with members m0, m1, .., which have said at 0 s that they have nothing to do."""
-    board = MemberTable()
+    """A table with members m0, m1, .., which have said at 0 s that they have nothing to do."""
+    members = MemberTable()
     for i, cost in enumerate(costs):
         weight = weights[i] if weights else 1.0
-        board.join(Member(f"m{i}", cost, 8192, 400_000, weight))
+        members.join(Member(f"m{i}", cost, 8192, 400_000, weight))
         if reported:
-            board.report(f"m{i}", idle(cost), 0.0)
-    return board
+            members.report(f"m{i}", idle(cost), 0.0)
+    return members
 
 
 def idle(its: CostModel, **more: Any) -> Report:
@@ -33,9 +33,9 @@ def idle(its: CostModel, **more: Any) -> Report:
 
 
 def known(*engines: tuple[CostModel, EngineLoad], names: str = "abcdefghijklmnopqrstuvwxyz") -> MemberTable:
-    """A board of engines whose queues their router keeps; weights are how fast they are at prompts."""
-    board = MemberTable()
+    """A table of engines whose queues their router keeps; weights are how fast they are at prompts."""
+    members = MemberTable()
     for row, (name, (cost, load)) in enumerate(zip(names, engines, strict=False)):
-        board.join(Member(name, cost, int(load.budget_tokens), 1e6, 1.0 / cost.prefill_per_token_s))
-        board.know(row, load, 0.0)
-    return board
+        members.join(Member(name, cost, int(load.budget_tokens), 1e6, 1.0 / cost.prefill_per_token_s))
+        members.know(row, load, 0.0)
+    return members

@@ -42,8 +42,8 @@ def balanced(alpha: float = 0.3, **more: Any) -> WorkloadBalanced:
 
 
 def test_weighted_goes_by_speed_where_weights_are_speeds() -> None:
-    policy, board = make("weighted"), known(fast(), slow())
-    order = [policy.choose(STEP, board, 0.0) for _ in range(8)]
+    policy, members = make("weighted"), known(fast(), slow())
+    order = [policy.choose(STEP, members, 0.0) for _ in range(8)]
     assert Counter(order) == {0: 6, 1: 2}
     assert 1 in order[:4]
 
@@ -76,13 +76,13 @@ def test_as_published_what_runs_does_not_count_repaired_it_does() -> None:
 
 
 def test_a_queue_that_nobody_keeps_is_made_of_what_was_reported_and_sent() -> None:
-    board = fleet(FAST, SLOW)
+    members = fleet(FAST, SLOW)
     report = idle(FAST, sequence=1, num_waiting=5, waiting_tokens=90_000, output_tokens=500)
-    board.report("m0", report, 0.0)
-    board.sent(1, ASKED, 0.0)
+    members.report("m0", report, 0.0)
+    members.sent(1, ASKED, 0.0)
     row_s = [0.015 + 32e-4, 0.04 + 96e-4]
-    assert waiting_s(board).tolist() == pytest.approx([9.0 + 500 * row_s[0], 0.3 + 200 * row_s[1]])
-    assert make("hexgen").choose(ASKED, board, 0.0) == 1
+    assert waiting_s(members).tolist() == pytest.approx([9.0 + 500 * row_s[0], 0.3 + 200 * row_s[1]])
+    assert make("hexgen").choose(ASKED, members, 0.0) == 1
 
 
 def test_predicted_finish_counts_what_runs_and_what_waits() -> None:
@@ -144,11 +144,11 @@ def test_the_score_is_eq_4_taken_member_by_member(
     assert policy.choose(Request(prompt, output), known(*engines), 0.0) == scores.index(max(scores))
 
 
-def test_a_board_is_told_of_queues_by_who_keeps_them() -> None:
-    board: MemberTable = known(fast(num_waiting=2, num_running=1, prompt_tokens=700.0, waiting_s=3.0))
-    assert (board.num_waiting()[0], board["num_running"][0], board["waiting_s"][0]) == (2, 1, 3.0)
-    assert board.ages_s(4.0)[0] == 4.0
-    assert board.left(0.0)[0] == 700.0
-    again = board.emptied()
+def test_members_are_told_of_queues_by_who_keeps_them() -> None:
+    members: MemberTable = known(fast(num_waiting=2, num_running=1, prompt_tokens=700.0, waiting_s=3.0))
+    assert (members.num_waiting()[0], members["num_running"][0], members["waiting_s"][0]) == (2, 1, 3.0)
+    assert members.ages_s(4.0)[0] == 4.0
+    assert members.left(0.0)[0] == 700.0
+    again = members.emptied()
     assert (again.num_waiting()[0], again.prompt_tokens()[0]) == (0, 0)
     assert again.costs() == [FAST]

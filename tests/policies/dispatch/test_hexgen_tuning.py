@@ -131,9 +131,9 @@ def test_balancing_beats_taking_turns_on_unequal_engines() -> None:
 
 
 def test_the_replay_begins_with_idle_engines_and_leaves_theirs_as_they_are() -> None:
-    board = known((FAST, EngineLoad(2048, num_waiting=3, waiting_s=7.0)))
-    assert replay(past(3), board, RoundRobin()) == replay(past(3), engines(FAST), RoundRobin())
-    assert (board["num_waiting"].tolist(), board["waiting_s"].tolist()) == ([3.0], [7.0])
+    members = known((FAST, EngineLoad(2048, num_waiting=3, waiting_s=7.0)))
+    assert replay(past(3), members, RoundRobin()) == replay(past(3), engines(FAST), RoundRobin())
+    assert (members["num_waiting"].tolist(), members["waiting_s"].tolist()) == ([3.0], [7.0])
 
 
 def test_without_engines_there_is_no_replay() -> None:
@@ -180,6 +180,6 @@ def test_of_very_many_steps_the_latest_are_replayed(monkeypatch: pytest.MonkeyPa
 @pytest.mark.performance
 def test_tuning_takes_less_than_a_second(limit_s: Callable[..., float]) -> None:
     """The paper: 115 to 158 s."""
-    flows, board, started = past(100), engines(FAST, SLOW, FAST, SLOW), time.perf_counter()
-    best_alpha(lambda alpha: statistics.fmean(replay(flows, board, WorkloadBalanced(alpha=alpha))))
+    flows, members, started = past(100), engines(FAST, SLOW, FAST, SLOW), time.perf_counter()
+    best_alpha(lambda alpha: statistics.fmean(replay(flows, members, WorkloadBalanced(alpha=alpha))))
     assert time.perf_counter() - started < limit_s(1.0)

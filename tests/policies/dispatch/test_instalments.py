@@ -98,7 +98,7 @@ def test_every_policy_chooses_among_those_that_are_named(name: str) -> None:
     assert found <= {"m1", "m2"}
     number = router.put([Asked("x", 100)], "m1", 0.2)
     assert router.open["x"].member == "m1"
-    assert router.board["unanswered"].tolist() == [0, 1, 0]
+    assert router.members["unanswered"].tolist() == [0, 1, 0]
     assert router.put([Asked("y", 100), Asked("w", 9)], "m0", 0.3) > number
     with pytest.raises(ValueError, match="no member"):
         router.choose(Asked("z", 100), 0.1, ["m9"])

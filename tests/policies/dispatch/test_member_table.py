@@ -14,131 +14,131 @@ from relserve.policies.dispatch.state import Member
 from tests.policies.dispatch.fleets import ASKED, FAST, SLOW, fleet, idle
 
 
-def since(board: MemberTable) -> list[float]:
-    return board["since_prompt"].tolist()
+def since(members: MemberTable) -> list[float]:
+    return members["since_prompt"].tolist()
 
 
 def test_what_was_sent_counts_until_a_report_has_it() -> None:
-    board = fleet(FAST, SLOW)
-    first, second = board.sent(0, ASKED, 0.0), board.sent(0, ASKED, 0.0)
-    assert since(board) == [2000, 0]
-    board.report("m0", idle(FAST, sequence=1, seen=first, yours=1, num_running=1, prompt_tokens=900), 0.1)
-    assert since(board) == [1000, 0]
-    assert board["backlog"].tolist() == [1900, 0]
-    board.report("m0", idle(FAST, sequence=2, seen=second, yours=2, num_running=2), 0.2)
-    assert since(board) == [0, 0]
-    assert board.num_requests().tolist() == [2, 0]
+    members = fleet(FAST, SLOW)
+    first, second = members.sent(0, ASKED, 0.0), members.sent(0, ASKED, 0.0)
+    assert since(members) == [2000, 0]
+    members.report("m0", idle(FAST, sequence=1, seen=first, yours=1, num_running=1, prompt_tokens=900), 0.1)
+    assert since(members) == [1000, 0]
+    assert members["backlog"].tolist() == [1900, 0]
+    members.report("m0", idle(FAST, sequence=2, seen=second, yours=2, num_running=2), 0.2)
+    assert since(members) == [0, 0]
+    assert members.num_requests().tolist() == [2, 0]
 
 
 def test_others_requests_are_told_from_ones_own() -> None:
-    board = fleet(FAST)
-    number = board.sent(0, ASKED, 0.0)
-    board.report("m0", idle(FAST, sequence=1, seen=number, yours=1, num_running=3, num_waiting=2), 0.1)
-    assert board.num_requests().tolist() == [5]
-    board.ended("m0", number, 0.2, 0.2)
-    assert board.num_requests().tolist() == [4]
+    members = fleet(FAST)
+    number = members.sent(0, ASKED, 0.0)
+    members.report("m0", idle(FAST, sequence=1, seen=number, yours=1, num_running=3, num_waiting=2), 0.1)
+    assert members.num_requests().tolist() == [5]
+    members.ended("m0", number, 0.2, 0.2)
+    assert members.num_requests().tolist() == [4]
 
 
 def test_an_answer_that_comes_before_the_report_of_its_request_counts_once() -> None:
-    board = fleet(FAST)
-    number = board.sent(0, ASKED, 0.0)
+    members = fleet(FAST)
+    number = members.sent(0, ASKED, 0.0)
     for _ in range(2):
-        board.ended("m0", number, 0.1, 0.1)
-    assert since(board) == [0]
-    assert board.num_requests().tolist() == [0]
+        members.ended("m0", number, 0.1, 0.1)
+    assert since(members) == [0]
+    assert members.num_requests().tolist() == [0]
 
 
 def test_reports_that_come_late_twice_or_from_nobody_count_for_nothing() -> None:
-    board = fleet(FAST)
-    assert board.report("m0", idle(FAST, sequence=5, num_waiting=7), 0.1)
-    assert not board.report("m0", idle(FAST, sequence=4, num_waiting=1), 0.2)
-    assert not board.report("m0", idle(FAST, sequence=5, num_waiting=1), 0.2)
-    assert not board.report("nobody", idle(FAST, sequence=9), 0.2)
-    assert board["num_waiting"].tolist() == [7]
-    assert board.report("m0", idle(FAST, incarnation=1, sequence=0, num_waiting=1), 0.3)
-    assert board["num_waiting"].tolist() == [1]
+    members = fleet(FAST)
+    assert members.report("m0", idle(FAST, sequence=5, num_waiting=7), 0.1)
+    assert not members.report("m0", idle(FAST, sequence=4, num_waiting=1), 0.2)
+    assert not members.report("m0", idle(FAST, sequence=5, num_waiting=1), 0.2)
+    assert not members.report("nobody", idle(FAST, sequence=9), 0.2)
+    assert members["num_waiting"].tolist() == [7]
+    assert members.report("m0", idle(FAST, incarnation=1, sequence=0, num_waiting=1), 0.3)
+    assert members["num_waiting"].tolist() == [1]
 
 
 def test_a_member_that_leaves_gives_back_what_it_has_not_answered() -> None:
-    board = fleet(FAST, SLOW, FAST)
-    kept, lost, done = board.sent(2, ASKED, 0.0), board.sent(0, ASKED, 0.0), board.sent(0, ASKED, 0.0)
-    board.ended("m0", done, 0.1)
-    assert board.leave("m0") == [lost]
-    assert board.leave("m0") == []
-    assert sorted(board.names) == ["m1", "m2"]
-    row = board.row("m2")
-    assert board["unanswered"][row] == 1
-    assert board["token_s"][board.row("m1")] == SLOW.prefill_per_token_s
-    board.ended("m2", kept, 0.2)
-    assert board["unanswered"].tolist() == [0, 0]
+    members = fleet(FAST, SLOW, FAST)
+    kept, lost, done = members.sent(2, ASKED, 0.0), members.sent(0, ASKED, 0.0), members.sent(0, ASKED, 0.0)
+    members.ended("m0", done, 0.1)
+    assert members.leave("m0") == [lost]
+    assert members.leave("m0") == []
+    assert sorted(members.names) == ["m1", "m2"]
+    row = members.row("m2")
+    assert members["unanswered"][row] == 1
+    assert members["token_s"][members.row("m1")] == SLOW.prefill_per_token_s
+    members.ended("m2", kept, 0.2)
+    assert members["unanswered"].tolist() == [0, 0]
 
 
 def test_a_member_that_comes_back_has_nothing_and_is_known_by_its_calibration() -> None:
-    board = fleet(FAST)
-    board.sent(0, ASKED, 0.0)
-    board.report("m0", idle(FAST, sequence=9, num_waiting=5, cost=SLOW), 0.1)
-    board.join(Member("m0", FAST, 8192, 400_000))
-    assert len(board) == 1
-    assert board.num_requests().tolist() == [0]
-    assert board["token_s"].tolist() == [FAST.prefill_per_token_s]
-    assert isinf(board.ages_s(5.0)[0])
-    assert not board.report("m0", idle(FAST, sequence=9, num_waiting=5), 0.2)
-    assert board.report("m0", idle(FAST, incarnation=1), 0.3)
+    members = fleet(FAST)
+    members.sent(0, ASKED, 0.0)
+    members.report("m0", idle(FAST, sequence=9, num_waiting=5, cost=SLOW), 0.1)
+    members.join(Member("m0", FAST, 8192, 400_000))
+    assert len(members) == 1
+    assert members.num_requests().tolist() == [0]
+    assert members["token_s"].tolist() == [FAST.prefill_per_token_s]
+    assert isinf(members.ages_s(5.0)[0])
+    assert not members.report("m0", idle(FAST, sequence=9, num_waiting=5), 0.2)
+    assert members.report("m0", idle(FAST, incarnation=1), 0.3)
 
 
 def test_prompts_are_taken_to_be_computed_as_time_passes_but_not_by_one_that_is_silent() -> None:
-    board = fleet(FAST)
-    board.report("m0", idle(FAST, sequence=1, prompt_tokens=60_000, budget_tokens=500), 1.0)
-    left = [float(board.left(at_s)[0]) for at_s in (1.0, 1.5, 1.0 + TRUST_S, 100.0)]
+    members = fleet(FAST)
+    members.report("m0", idle(FAST, sequence=1, prompt_tokens=60_000, budget_tokens=500), 1.0)
+    left = [float(members.left(at_s)[0]) for at_s in (1.0, 1.5, 1.0 + TRUST_S, 100.0)]
     assert left[0] == 60_000
     assert left[1] == pytest.approx(60_000 - 0.5 * 500 / FAST.step(500, 0) * 1.0, rel=0.2)
     assert 0 < left[2] == left[3] < left[1]
-    assert board.silent_s(100.0)[0] == pytest.approx(99.0 - TRUST_S)
+    assert members.silent_s(100.0)[0] == pytest.approx(99.0 - TRUST_S)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_clocks_that_jump_make_no_age_negative_and_no_backlog_grow(times: list[float]) -> None:
-    board = fleet(FAST)
-    board.sent(0, ASKED, 0.0)
+    members = fleet(FAST)
+    members.sent(0, ASKED, 0.0)
     for now_s in times:
-        assert board.ages_s(now_s)[0] >= 0.0
-        assert 0.0 <= board.left(now_s)[0] <= 1000.0
-        assert np.isfinite(board.silent_s(now_s)).all()
+        assert members.ages_s(now_s)[0] >= 0.0
+        assert 0.0 <= members.left(now_s)[0] <= 1000.0
+        assert np.isfinite(members.silent_s(now_s)).all()
 
 
 def test_latencies_are_those_of_two_seconds_else_the_last_known() -> None:
-    board = fleet(FAST, FAST)
+    members = fleet(FAST, FAST)
     for at_s, latency_s in ((0.0, 9.0), (3.0, 1.0), (4.0, 2.0)):
-        board.ended("m0", board.sent(0, ASKED, 0.0), at_s, latency_s)
-    assert board.latencies_s(4.5).tolist() == [1.5, 0.0]
-    assert board.latencies_s(99.0).tolist() == [1.5, 0.0]
+        members.ended("m0", members.sent(0, ASKED, 0.0), at_s, latency_s)
+    assert members.latencies_s(4.5).tolist() == [1.5, 0.0]
+    assert members.latencies_s(99.0).tolist() == [1.5, 0.0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=60))
 def test_numbers_never_drift(events: list[tuple[int, int]]) -> None:
     """Whatever joins, leaves, is sent, answered or reported: columns are what the dispatches add up to."""
-    board = MemberTable()
+    members = MemberTable()
     open_: list[tuple[str, int]] = []
     for step, (what, which) in enumerate(events):
         name = f"m{which}"
-        row = board.row(name)
+        row = members.row(name)
         if what == 0:
-            board.join(Member(name, FAST, 8192, 1e5))
+            members.join(Member(name, FAST, 8192, 1e5))
             open_ = [each for each in open_ if each[0] != name]
         elif what == 1:
-            lost = board.leave(name)
+            lost = members.leave(name)
             assert sorted(lost) == sorted(number for its, number in open_ if its == name)
             open_ = [each for each in open_ if each[0] != name]
         elif what in (2, 3) and row >= 0:
-            open_.append((name, board.sent(row, ASKED, float(step))))
+            open_.append((name, members.sent(row, ASKED, float(step))))
         elif what == 4 and open_:
-            board.ended(*open_.pop(which % len(open_)), float(step), 1.0)
+            members.ended(*open_.pop(which % len(open_)), float(step), 1.0)
         elif what == 5 and row >= 0:
             mine = [number for its, number in open_ if its == name]
-            board.report(name, idle(FAST, sequence=step, seen=max(mine, default=-1), yours=len(mine)), step)
-    for row, name in enumerate(board.names):
-        assert board.row(name) == row
-        assert board["unanswered"][row] == sum(its == name for its, _ in open_)
-        assert 0 <= board["since_num"][row] <= board["unanswered"][row]
-        assert board["since_prompt"][row] == 1000 * board["since_num"][row]
-    assert board.ages_s(inf).tolist() == [inf] * len(board)
+            members.report(name, idle(FAST, sequence=step, seen=max(mine, default=-1), yours=len(mine)), step)
+    for row, name in enumerate(members.names):
+        assert members.row(name) == row
+        assert members["unanswered"][row] == sum(its == name for its, _ in open_)
+        assert 0 <= members["since_num"][row] <= members["unanswered"][row]
+        assert members["since_prompt"][row] == 1000 * members["since_num"][row]
+    assert members.ages_s(inf).tolist() == [inf] * len(members)

@@ -37,7 +37,7 @@ def test_answers_of_requests_that_were_sent_elsewhere_meanwhile_are_counted_ther
     its.send(asked, 1.0)
     its.ended("a", 2.0, 5)
     its.ended("a", 2.0, 5)
-    assert its.board["unanswered"].tolist() == [0]
+    assert its.members["unanswered"].tolist() == [0]
 
 
 def test_nobody_there_is_an_error_and_changes_nothing() -> None:
@@ -76,13 +76,13 @@ def test_a_saving_is_not_counted_as_backlog() -> None:
     its = router(1)
     its.send(Asked("a", 500, session="s"), 0.0)
     its.send(Asked("b", 900, session="s", shared_tokens=450), 0.0)
-    assert its.board["since_prompt"].tolist() == [500 + 450]
+    assert its.members["since_prompt"].tolist() == [500 + 450]
 
 
-def test_reports_reach_the_board() -> None:
+def test_reports_reach_the_members_table() -> None:
     its = router()
     assert its.report("m1", idle(FAST, sequence=1, num_waiting=3), 1.0)
-    assert its.board["num_waiting"].tolist() == [0, 3]
+    assert its.members["num_waiting"].tolist() == [0, 3]
 
 
 def test_a_members_cost_is_right_at_its_load_and_follows_a_slow_turn() -> None:

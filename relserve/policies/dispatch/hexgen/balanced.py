@@ -32,49 +32,49 @@ class WorkloadBalanced:
     ) -> None:  # fmt: skip
         self.name, self.alpha, self.beta, self._queue_s = name, alpha, beta, queue_s or waiting_s
 
-    def choose(self, request: Request, board: MemberTable, now_s: float) -> int:
+    def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""
-        board.some()
-        before_s = self._queue_s(board)
-        costs_s = self.alpha * alone_s(request, board)
+        members.some()
+        before_s = self._queue_s(members)
+        costs_s = self.alpha * alone_s(request, members)
         idle = np.flatnonzero(~(before_s > 0))
         if not len(idle):
             return int(np.argmax((1.0 - self.alpha) * self.beta / np.maximum(before_s, 1e-290) - costs_s))
         quickest = idle[costs_s[idle] == costs_s[idle].min()]
-        return int(quickest[np.argmin((board["num_running"] + board.num_waiting())[quickest])])
+        return int(quickest[np.argmin((members["num_running"] + members.num_waiting())[quickest])])
 
 
-def alone_s(request: Request, board: MemberTable) -> Column:
+def alone_s(request: Request, members: MemberTable) -> Column:
     """t_comp = t_prefill(L) + t_decode(L_out) (Eq. 2) on each member, beside `TYPICAL_DECODES` others."""
-    found: Column = request.prompt_tokens * board["token_s"] + request.output_tokens * decode_s(board)
+    found: Column = request.prompt_tokens * members["token_s"] + request.output_tokens * decode_s(members)
     return found
 
 
-def decode_s(board: MemberTable) -> Column:
+def decode_s(members: MemberTable) -> Column:
     """Seconds in which each member says a token of an answer, beside `TYPICAL_DECODES` others."""
-    found: Column = board["request_s"] * TYPICAL_DECODES + board["decode_base_s"]
+    found: Column = members["request_s"] * TYPICAL_DECODES + members["decode_base_s"]
     return found
 
 
-def waiting_s(board: MemberTable) -> Column:
+def waiting_s(members: MemberTable) -> Column:
     """t_queue as published: the work of the requests that wait (Eq. 3), decoding included.
 
     Where nobody keeps a member's queue, it is made of the prompts that wait and of the mean answer.
     """
-    known_s = board["waiting_s"]
+    known_s = members["waiting_s"]
     unknown = np.isnan(known_s)
     if not unknown.any():
         return known_s
-    waiting = board.num_waiting()
-    outputs = board["output_tokens"] + board["since_output"]
-    mean_output = outputs / np.maximum(waiting + board["num_running"], 1)
-    prompt, output = board["waiting_tokens"] + board["since_prompt"], mean_output * waiting
-    return np.where(unknown, prompt * board["token_s"] + output * decode_s(board), known_s)
+    waiting = members.num_waiting()
+    outputs = members["output_tokens"] + members["since_output"]
+    mean_output = outputs / np.maximum(waiting + members["num_running"], 1)
+    prompt, output = members["waiting_tokens"] + members["since_prompt"], mean_output * waiting
+    return np.where(unknown, prompt * members["token_s"] + output * decode_s(members), known_s)
 
 
-def prompts_s(board: MemberTable) -> Column:
+def prompts_s(members: MemberTable) -> Column:
     """t_queue repaired: until a member gets to a request that comes now.
 
     The prompts of all that waits or runs count; what others decode meanwhile is decoded beside.
     """
-    return np.maximum(board.prompt_tokens(), 0.0) * board["token_s"]
+    return np.maximum(members.prompt_tokens(), 0.0) * members["token_s"]

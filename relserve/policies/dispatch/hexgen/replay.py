@@ -64,36 +64,36 @@ class _Lane:
 
 
 class _Replayed:
-    """Idle engines like the members of a board, and a router that knows their queues."""
+    """Idle engines like a fleet's members, and a router that knows their queues."""
 
-    def __init__(self, board: MemberTable, policy: DispatchPolicy) -> None:
-        self.board, self._policy = board.emptied(), policy
-        budgets = self.board["token_budget"].tolist()
-        self.lanes = [_Lane(*each) for each in zip(self.board.costs(), budgets, strict=True)]
+    def __init__(self, members: MemberTable, policy: DispatchPolicy) -> None:
+        self.members, self._policy = members.emptied(), policy
+        budgets = self.members["token_budget"].tolist()
+        self.lanes = [_Lane(*each) for each in zip(self.members.costs(), budgets, strict=True)]
 
     def send(self, step: DoneStep, now_s: float) -> tuple[int, float]:
         """A step comes; gives the number of its engine, and when it will be done."""
         for row, lane in enumerate(self.lanes):
             if not lane.is_told:
-                self.board.know(row, lane.load, now_s)
+                self.members.know(row, lane.load, now_s)
                 lane.is_told = True
         request = Request(step.prompt_tokens, step.output_tokens)
-        chosen = self._policy.choose(request, self.board, now_s)
+        chosen = self._policy.choose(request, self.members, now_s)
         end_s = self.lanes[chosen].add(step, now_s)
         self.lanes[chosen].advance(now_s)
         return chosen, end_s
 
 
-def replay(workflows: Sequence[PastWorkflow], board: MemberTable, policy: DispatchPolicy) -> list[float]:
+def replay(workflows: Sequence[PastWorkflow], members: MemberTable, policy: DispatchPolicy) -> list[float]:
     """The latency of each workflow, in seconds, if this router had served them.
 
     Args:
-        board: says what the members are; what they have to do counts for nothing, and is not changed.
+        members: tells what they are; what they have to do counts for nothing, and is not changed.
 
     Raises:
         ValueError: there is no member.
     """
-    replayed = _Replayed(board, policy)
+    replayed = _Replayed(members, policy)
     lanes = replayed.lanes
     level_of, num_left = [-1] * len(workflows), [0] * len(workflows)
     latencies = [0.0] * len(workflows)

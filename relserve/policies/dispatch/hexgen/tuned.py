@@ -36,16 +36,16 @@ class TunedBalanced(WorkloadBalanced):
         while len(self._past) > 1 and self._num_steps > MOST_STEPS:
             self._forget()
 
-    def ended(self, latency_s: float, now_s: float, board: MemberTable) -> Callable[[], float] | None:
+    def ended(self, latency_s: float, now_s: float, members: MemberTable) -> Callable[[], float] | None:
         """See `TunedPolicy.ended`."""
         self._clock.ended(latency_s)
         while len(self._past) > 1 and self._past[0][0] < now_s - self._clock.window_s:
             self._forget()
-        if not (self._past and len(board) and self._clock.is_due(now_s)):
+        if not (self._past and len(members) and self._clock.is_due(now_s)):
             return None
-        past, beta, members = [workflow for _, workflow in self._past], self.beta, board.emptied()
+        past, beta, emptied = [workflow for _, workflow in self._past], self.beta, members.emptied()
         return lambda: best_alpha(
-            lambda alpha: fmean(replay(past, members, WorkloadBalanced(alpha=alpha, beta=beta)))
+            lambda alpha: fmean(replay(past, emptied, WorkloadBalanced(alpha=alpha, beta=beta)))
         )
 
     def take(self, alpha: float, now_s: float) -> None:
