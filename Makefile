@@ -6,12 +6,13 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LLAMACPP := build/llamacpp
 SUPERSET := build/superset
+DOCS := build/docs
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all performance lint bench stale regress releases llamacpp superset install clean
+.PHONY: demo test test-all performance lint bench stale regress releases llamacpp superset docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -21,9 +22,10 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
-# Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, the wheel.
+# Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, the wheel, the site.
 test-all: test
 	-@$(MAKE) --no-print-directory llamacpp
+	-@$(MAKE) --no-print-directory site-tools
 	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
@@ -74,6 +76,20 @@ $(SUPERSET)/.installed: requirements/superset.lock
 	@echo "installing Apache Superset into $(SUPERSET) (once: about a minute)"
 	@test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
 	@$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/superset.lock
+	@touch $@
+
+# The documentation as a site with search, in build/site; a page, a link or an anchor that is missing is an error.
+docs: $(INSTALLED) site-tools
+	@$(PY) docs/site/reference.py build/docs_pages/reference.md
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "open build/site/index.html; search works behind a server: python -m http.server -d build/site"
+
+site-tools: $(DOCS)/.installed
+
+$(DOCS)/.installed: requirements/docs.lock
+	@echo "installing MkDocs into $(DOCS) (once: seconds)"
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/docs.lock
 	@touch $@
 
 install: $(INSTALLED)

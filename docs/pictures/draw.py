@@ -38,8 +38,8 @@ PAGE = """\
 <title>{unique_id}</title>
 <style>
 .{unique_id}-matrix {{
-font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px;
-line-height: {line_height}px }}
+font-family: ui-monospace, Menlo, Consolas, monospace;
+font-size: {char_height}px; line-height: {line_height}px }}
 {styles}
 </style>
 <defs><clipPath id="{unique_id}-clip-terminal">

@@ -1,4 +1,4 @@
-"""What a reader of the first hour pastes: the commands of README and tutorial run in order."""
+"""What a reader of the first hour pastes: the commands of README and tutorial run on messages.csv."""
 
 from __future__ import annotations
 
