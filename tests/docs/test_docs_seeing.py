@@ -48,7 +48,7 @@ def part(start: str, end: str) -> str:
 
 PARTS = {
     "explain": part("| column of `.table`", "Where the numbers come from"),
-    "kinds": part("| kind | words |", "## On record"),
+    "kinds": part("| kind | words |", "## What is recorded"),
     "queries": part("* `llm_queries()`, one row", "* `llm_errors()`, one row"),
     "errors": part("* `llm_errors()`, one row", "`statement` numbers"),
 }
