@@ -25,6 +25,7 @@ from relserve.cli.models import app as models_app
 from relserve.cli.serve_command import serve_command
 from relserve.cli.user import app as user_app
 from relserve.errors import Cancelled, RelserveError, RelserveWarning
+from relserve.session.waiting_line import LOADING, loading_line
 
 app = typer.Typer(
     name="relserve",
@@ -56,7 +57,8 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 @app.command("demo")
 def demo_command(model: Model = None) -> None:
     """Run the example queries on the shipped tables and show what each cost."""
-    from relserve.cli import demo
+    with loading_line(LOADING):
+        from relserve.cli import demo
 
     demo.run(model)
 
@@ -82,7 +84,8 @@ def sql_command(
     Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `FROM llm_errors()` says why.
     `EXPLAIN SELECT ..` shows what would be asked.
     """
-    from relserve.cli import sql
+    with loading_line(LOADING):
+        from relserve.cli import sql
 
     sql.run(text, db, model, format, examples, stats, cache)
 
@@ -126,7 +129,8 @@ def shell_command(
 
         shell_install.run(out)
         return
-    from relserve.cli.shell import start
+    with loading_line(LOADING):
+        from relserve.cli.shell import start
 
     start.run(file, command, model, format, examples, cache)
 
@@ -150,7 +154,8 @@ def explain_command(
     * `relserve explain --examples "SELECT llm_score('Stars? {}', review) FROM reviews"`
     * `relserve explain --db shop.db --model http://127.0.0.1:8000/v1 report.sql`
     """
-    from relserve.cli import sql
+    with loading_line(LOADING):
+        from relserve.cli import sql
 
     sql.explain(text, db, model, examples)
 

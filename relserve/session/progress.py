@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from relserve.session.history import QueryRecord
+from relserve.session.waiting_line import waiting_line
 
 DELAY_S = 0.3  # a relQuery done sooner shows nothing
 LINE_EVERY_S = 10.0  # between lines where there is no terminal, over all relQueries of the process
@@ -49,14 +50,18 @@ def bar(wanted: bool | None) -> Iterator[Progress | None]:
 class _Bar:
     """One line that changes in place and is gone when the relQuery is done.
 
-    Its length and the time left go by prompts, which is what takes time; rows are told in words.
+    Its length and the time left go by prompts, which is what takes time; rows are told in words. Until the
+    first reply it tells how long that is waited for: an engine may have to start.
     """
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._pace = TokenPace()
+        self._waiting = ExitStack()
+        self._waiting.enter_context(waiting_line("waiting for the first answer", DELAY_S))
 
     def update(self, record: QueryRecord) -> None:
+        self._waiting.close()
         if self._bar is None:
             from tqdm.auto import tqdm
 
@@ -70,6 +75,7 @@ class _Bar:
         self._bar.update(record.num_done - self._bar.n)
 
     def close(self) -> None:
+        self._waiting.close()
         if self._bar is not None:
             self._bar.close()
 

@@ -2,8 +2,13 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
+
+from relserve.cli import main
+from relserve.cli.ask import command as ask
+from tests.command_line import relserve
 
 SQL = "SELECT llm('say {}', range) FROM range(4)"
 ENGINES = {
@@ -43,3 +48,12 @@ def test_a_client_of_a_shared_engine_imports_none_of_its_policies() -> None:
         "from relserve.settings import load\nrelserve.connect\nshared_engine('tiny', load())"
     )
     assert loaded(code, ENGINES | QUESTIONS | SCREENS) == "[]"
+
+
+@pytest.mark.parametrize("command", ["sql", "explain", "ask", "shell"])
+def test_a_command_that_imports_much_says_so_first(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    for home in (main, ask):
+        monkeypatch.setattr(home, "loading_line", lambda what: told.append(what) or nullcontext())
+    relserve(command, *(["SELECT 1"] if command in ("sql", "explain") else []))
+    assert told == ["loading DuckDB and the llm functions"]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from relserve.cli.formats import Format
+from relserve.session.waiting_line import LOADING, loading_line
 
 
 def ask_command(
@@ -51,7 +52,8 @@ def ask_command(
 
     Only a single SELECT is ever run. The SQL goes to stderr where --format is for programs.
     """
-    from relserve.cli.ask import ask
+    with loading_line(LOADING):
+        from relserve.cli.ask import ask
 
     held_to = None if limits else "none"
     asked = {"model": model, "effort": effort, "candidates": candidates, "limits": held_to}
