@@ -76,6 +76,8 @@ class FunctionSpec(NamedTuple):
         answer_type: how the type of its answers follows from its options.
         aggregate: it answers about the values of a group, not of a row.
         schema: the one type of its answers as a schema of llm_extract, "" for none.
+        template: its own one, with `{}` for each value, where callers give values alone; "" where they give
+            the template, too.
     """
 
     options: tuple[str, ...]
@@ -83,6 +85,7 @@ class FunctionSpec(NamedTuple):
     answer_type: Callable[[Options], AnswerType]
     aggregate: bool = False
     schema: str = ""
+    template: str = ""
 
 
 def _visible_texts(name: str, value: Any) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
@@ -120,21 +121,28 @@ def _plain(value: Any) -> Any:
 def _dressed(run: Callable[..., Any], function: str, name: str) -> FrameFunction:
     """The function with the name, signature and help that a user looks up."""
     keywords = {"model": None, **dict.fromkeys(_options_of(function))}
-    data, template = (
-        inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in ("data", "template")
-    )
+    own = FUNCTIONS[function].template
+    run = partial(run, template=own) if own else run
+    first = [
+        inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for each in ("data", *([] if own else ["template"]))
+    ]
     named = [
         inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=None) for each in (*_OWN, *keywords)
     ]
-    run.__name__ = run.__qualname__ = name
-    run.__module__ = "relserve"
-    run.__signature__ = inspect.Signature([data, template, *named])  # type: ignore[attr-defined]
-    run.__doc__ = _help(function)
-    return run
+    dressed: Any = run
+    dressed.__name__ = dressed.__qualname__ = name
+    dressed.__module__ = "relserve"
+    dressed.__signature__ = inspect.Signature([*first, *named])
+    dressed.__doc__ = _help(function)
+    return cast(FrameFunction, run)
 
 
 def _help(function: str) -> str:
     lines = [*_OWN.items(), *((name, OPTIONS[name].help) for name in _options_of(function))]
+    if not FUNCTIONS[function].template:
+        asked = "what to ask, e.g. 'Rate {review} of {product}'; the placeholders name columns"
+        lines.insert(0, ("template", asked))
     listed = "\n".join(f"    {name}: {text}." for name, text in lines)
     return f"""{function}() for the rows of a frame: a column of answers, aligned with the rows.
 
@@ -144,7 +152,6 @@ gives NULL without a call. Equal rows are asked once.
 Args:
     data: pandas or polars frame or series, pyarrow table or array. A polars LazyFrame or a DuckDB relation
         comes back with the answers as one more column.
-    template: what to ask, e.g. 'Rate {{review}} of {{product}}'; the placeholders name columns.
 {listed}
 
 Raises:

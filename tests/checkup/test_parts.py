@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from relserve.api import connect
+from relserve.call.options import FUNCTIONS
 from relserve.call.relquery import Reply, Submission
 from relserve.checkup import samples
 from relserve.checkup.local_model import describe
@@ -31,6 +32,11 @@ def test_the_kv_cache_is_told_as_vllm_counts_it() -> None:
     running: Any = SimpleNamespace(client=client, max_model_len=512, variables={})
     described = describe(LocalEngine("tiny", str(MODEL_DIR)), running, 1.0)
     assert (described.kv_tokens, described.context) == (1600, 512)
+
+
+def test_every_function_has_a_sample() -> None:
+    missing = set(FUNCTIONS) - set(samples.CALLS)
+    assert not missing, f"add a sample of {missing} to CALLS in relserve/checkup/samples.py"
 
 
 class Dying(ScriptedEngine):

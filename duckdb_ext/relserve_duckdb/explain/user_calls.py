@@ -69,7 +69,8 @@ def _call(head: str, arguments: list[str]) -> str:
     if FUNCTIONS[function].aggregate:
         return _aggregate(function, template, values[0], _named(options))
     given = [each for each in values if each not in _UNSET]
-    return f"{function}({', '.join([template, *given, *_named(options)])})"
+    asked = [] if FUNCTIONS[function].template else [template]
+    return f"{function}({', '.join([*asked, *given, *_named(options)])})"
 
 
 def _question_call(arguments: list[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from relserve.call.options import Options, parse_options
+from relserve.call.options import FUNCTIONS, ROW_FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite
 from relserve.errors import RelserveError
 from relserve_duckdb.text.calls import LlmCall, Parameters, constant, constants_of
@@ -25,7 +25,9 @@ _PLAIN = (
 )  # fmt: skip
 _STREAMING = {"expressions", "from_", "joins", "where", "limit", "offset", "with_"}
 _WRAPPER = {"expressions", "from_", "limit", "with_"}
-_FUNCTIONS = ("llm", "llm_filter", "llm_classify", "llm_score")
+_FUNCTIONS = tuple(  # whose answers a condition reads as they are, and not out of JSON
+    name for name in ROW_FUNCTIONS if not FUNCTIONS[name].schema and "schema" not in FUNCTIONS[name].options
+)
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,9 @@ def _read(node: exp.Anonymous, function: str) -> LlmCall:
     if function == TEXT2SQL_QUERY:
         positional += [named.pop(QUESTION)] if QUESTION in named else []
         return LlmCall(node, function, None, tuple(positional), named)
+    own = FUNCTIONS[function].template
+    if own:
+        return LlmCall(node, function, exp.Literal.string(own), tuple(positional), named)
     template = positional[0] if positional else named.pop("prompt", None)
     values = positional[1:]
     if _is_aggregate(function) and "value" in named:

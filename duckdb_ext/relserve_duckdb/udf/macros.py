@@ -142,9 +142,13 @@ def _question_signature(udfs: Udfs) -> str:
 
 
 def parameters_of(function: str, slots: Slots) -> str:
-    """The parameters of a function's macro: the template, the values, and each option as a named one."""
-    named = [f"{name} := NULL" for name in FUNCTIONS[function].options]
-    return f"(prompt, {', '.join([*slots.taken, *named])})"
+    """The parameters of a function's macro: the template, the values, and each option as a named one.
+
+    A function with a template of its own takes none.
+    """
+    spec = FUNCTIONS[function]
+    named = [f"{name} := NULL" for name in spec.options]
+    return f"({', '.join([*([] if spec.template else ['prompt']), *slots.taken, *named])})"
 
 
 def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = ()) -> str:
@@ -155,7 +159,8 @@ def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = 
     """
     spec = FUNCTIONS[function]
     options = slots.options.format(_json_of(spec.options))
-    call = f"{udf_name}(prompt, {options}, {', '.join([*hidden, *slots.given])})"
+    prompt = "'" + spec.template.replace("'", "''") + "'" if spec.template else "prompt"
+    call = f"{udf_name}({prompt}, {options}, {', '.join([*hidden, *slots.given])})"
     schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
     return f"system.main.from_json({call}, {schema})" if schema else call
 
