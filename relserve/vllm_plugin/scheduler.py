@@ -17,6 +17,7 @@ from relserve.vllm_plugin import batches, features, host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
+from relserve.vllm_plugin.carry_out import carried_out
 from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.learner import StepLearner
@@ -85,11 +86,10 @@ class RelQueryScheduling(_Base):
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         leader = self.budgets if self.steering is None else self.steering
-        output: Any
-        if leader is None:
-            output = super().schedule(*args, **kwargs)
-        else:
-            output = leader.schedule(partial(super().schedule, *args, **kwargs))
+        plan = None if leader is None else leader.plan()
+        output = carried_out(self, plan, partial(super().schedule, *args, **kwargs))
+        if self.steering is not None:
+            self.steering.settle(plan, output)
         self._time(output)
         for request_id in output.preempted_req_ids or ():
             if request_id in self.requests:  # not those that a cache reset preempted and that left since

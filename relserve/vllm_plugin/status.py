@@ -56,7 +56,7 @@ class StatusWriter:
 
 
 class Ordered(Protocol):
-    """A waiting queue that can tell its relQueries."""
+    """A waiting queue that can tell in which order its relQueries are; empty where there is none."""
 
     @property
     def order(self) -> Iterable[RelState]: ...
@@ -130,7 +130,7 @@ class Publisher:
         num_running = len(scheduler.running)
         rels: list[RelStatus] = []
         if len(scheduler.ledger):  # else those that linger for announced rows would seem stuck
-            order = active.values() if steering is None else steering.queue.order
+            order = active.values() if steering is None else steering.queue.order or active.values()
             ids = (rel.rel_id for rel in order if rel.rel_id in active)
             first = [active[rel_id] for rel_id in islice(ids, MAX_RELS)]
             outlooks = repeat(None) if steering is None else steering.outlooks(first)

@@ -1,26 +1,22 @@
 """Steering vLLM's scheduler: each step it is shown only the rows that the policy's decision lets run.
 
-Nothing of vLLM's `schedule()` is copied or replaced. Before it is called, the running rows are put in order
-of urgency (its preemption victim is the last), those that the decision holds back are kept out of it, and the
-waiting queue shows only what may be admitted; afterwards everything is put back. A step in which there is
-nothing to decide is vLLM's own.
+A step in which there is nothing to decide is vLLM's own.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from relserve.policies.caching.requests import CacheType
 from relserve.policies.model.cache_costs import MeasuredCosts
 from relserve.policies.model.online import CostSource, OnlineCost
 from relserve.policies.model.work import Work
-from relserve.policies.scheduling.driver import EVERYTHING, RelQueryOutlook, StepDriver
+from relserve.policies.scheduling.driver import RelQueryOutlook, StepDriver
 from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
@@ -28,25 +24,17 @@ from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
 from relserve.vllm_plugin.cache.scheduling_costs import first_costs
 from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
-from relserve.vllm_plugin.host import Host, HostRequest
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.kept_cost import KeptCost
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.miss_ratio import MissRatios
-from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
+from relserve.vllm_plugin.step_plan import StepPlan
 
 logger = logging.getLogger(__name__)
-
-
-class _Decided(NamedTuple):
-    """The running rows that a step is shown and those that it is not, most urgent first, and why."""
-
-    shown: list[HostRequest]
-    held_back: list[HostRequest]
-    decision: StepDecision
 
 
 class Steering:
@@ -122,41 +110,43 @@ class Steering:
         if rel.waiting_row_tokens is None:
             rel.waiting_row_tokens = lambda: [row.num_tokens for row in self.queue.rows(rel_id)]
 
-    def schedule(self, step: Callable[[], Any]) -> Any:
-        """Run one step of vLLM's scheduler (`step` calls it) under the policy's decision."""
+    def plan(self) -> StepPlan | None:
+        """What the next step is to do; None where there is nothing to decide."""
         began = time.perf_counter()
         self.num_steps += 1
         if self._has_failed:
             self.ledger.news()  # which it keeps until somebody looks
-            return step()
+            return None
         try:
-            decided = self._decided()
-        except Exception:
-            return self._fail(step)
+            plan = self._plan()
+        except Exception:  # the rows go on in vLLM's own way, which ends no request and no engine
+            logger.exception("the scheduling policy failed; from now on steps are vLLM's own")
+            self._has_failed, plan = True, None
+            self.queue.show(StepPlan(()))
         self.policy_s += time.perf_counter() - began
-        if decided is None:
-            return self._settled(step(), has_more=False)
-        shown, held_back = self._with_victims(*decided)
-        decision = decided.decision
-        output = self._narrowed(step, shown, held_back, decision)
-        return self._settled(output, has_more=bool(held_back) or len(self.queue) > 0)
+        return plan
 
-    def _decided(self) -> _Decided | None:
-        """What the policy decides for the next step; None where there is nothing to decide."""
+    def _plan(self) -> StepPlan | None:
         if self._only_decodes() and self.driver.has_no_choice(time.monotonic()):
             return None
         self._has_arrivals = False
         decision = self.driver.decide(self._view())
-        if self._budgets is not None:
-            decision = self._budgets.freed(decision)
-        return _Decided(*self._split(decision), decision)
+        if self._budgets is None:
+            return self._plan_of(decision)
+        return self._budgets.bounded(self._plan_of(self._budgets.freed(decision)), self.queue.shown_by)
 
-    def _fail(self, step: Callable[[], Any]) -> Any:
-        """The policy is broken: the rows go on in vLLM's own way, which ends no request and no engine."""
-        logger.exception("the scheduling policy failed; from now on steps are vLLM's own")
-        self._has_failed = True
-        self.queue.show(EVERYTHING)
-        return step()
+    def _plan_of(self, decision: StepDecision) -> StepPlan:
+        """A decision on relQueries as a plan of rows."""
+        running, held_back = self._with_victims(*self._split(decision), decision)
+        admit = None
+        if decision.prefill is not None:
+            active = self.ledger.active
+            waiting = [active[rel_id] for rel_id in decision.prefill if self.queue.rows(rel_id)]
+            admit = [rel.rel_id for rel in decision.order.sort(waiting)]
+        return StepPlan(
+            running, held_back, decision.order, admit, decision.held_requests, decision.max_admit,
+            decision.token_budget,
+        )  # fmt: skip
 
     def _only_decodes(self) -> bool:
         """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency.
@@ -172,13 +162,11 @@ class Steering:
             return False
         return not any(map(attrgetter("is_prefill_chunk"), running))
 
-    def _settled(self, output: Any, has_more: bool) -> Any:
+    def settle(self, plan: StepPlan | None, output: StepOutput) -> None:
         """Take note of a step that vLLM has scheduled."""
-        began = time.perf_counter()
-        has_scheduled = output.total_num_scheduled_tokens > 0
-        self.driver.settle(has_scheduled, has_more)
-        self.policy_s += time.perf_counter() - began
-        return output
+        if not self._has_failed:
+            has_more = plan is not None and (bool(plan.held_back) or len(self.queue) > 0)
+            self.driver.settle(output.total_num_scheduled_tokens > 0, has_more)
 
     def _view(self) -> StepView:
         news = self.ledger.news()
@@ -239,25 +227,6 @@ class Steering:
         if not halves or needed * size <= host.num_free_kv_tokens(self.scheduler):
             return shown, held_back
         return self._by_urgency(shown + halves, decision), [r for r in held_back if not r.is_prefill_chunk]
-
-    def _narrowed(
-        self,
-        step: Callable[[], Any],
-        shown: list[HostRequest],
-        held_back: list[HostRequest],
-        decision: StepDecision,
-    ) -> Any:
-        """Have vLLM schedule the rows that are shown, and put everything back."""
-        self.queue.show(decision)
-        try:
-            if self._budgets is not None:
-                if late := self._budgets.late(self.queue.shown()):
-                    decision = replace(decision, held_requests=decision.held_requests | late)
-                    self.queue.show(decision)
-                shown, decision = self._budgets.cut(shown, len(held_back), self.queue.shown(), decision)
-            return narrowed(self.scheduler, step, shown, held_back, decision.max_admit, decision.token_budget)
-        finally:
-            self.queue.show_all()
 
     def measured(self, work: Work, seconds: float) -> None:
         """A step is over: have it learnt how long it took."""

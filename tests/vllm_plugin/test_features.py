@@ -9,7 +9,8 @@ import pytest
 
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import features, host
-from relserve.vllm_plugin.narrowing import narrowed
+from relserve.vllm_plugin.carry_out import carried_out
+from relserve.vllm_plugin.step_plan import StepPlan
 from tests.modules import later, needs
 
 testing = later("lab.made_up_worker")
@@ -32,8 +33,8 @@ def two_rows(variant: str) -> Any:
 
 
 def admitted_while_held_back(scheduler: Any) -> list[str]:
-    held = list(scheduler.running)
-    output = narrowed(scheduler, super(type(scheduler).__mro__[1], scheduler).schedule, [], held)
+    plan = StepPlan([], held_back=scheduler.running)
+    output = carried_out(scheduler, plan, super(type(scheduler).__mro__[1], scheduler).schedule)
     return [new.req_id for new in output.scheduled_new_reqs]
 
 
@@ -60,10 +61,11 @@ def test_no_step_is_too_short_for_a_chunk_that_ends_where_a_mamba_state_is_kept(
 ) -> None:
     seen: list[int] = []
     scheduler = SimpleNamespace(
-        max_num_running_reqs=8, max_num_scheduled_tokens=256, running=[],
+        max_num_running_reqs=8, max_num_scheduled_tokens=256, running=[], waiting=[], types=SimpleNamespace(),
         need_mamba_block_aligned_split=aligned, kv_cache_manager=SimpleNamespace(),
     )  # fmt: skip
-    narrowed(scheduler, lambda: seen.append(scheduler.max_num_scheduled_tokens), [], [], token_budget=8)
+    plan = StepPlan([], token_budget=8)
+    carried_out(scheduler, plan, lambda: seen.append(scheduler.max_num_scheduled_tokens))
     assert (seen, scheduler.max_num_scheduled_tokens) == ([tokens], 256)
 
 

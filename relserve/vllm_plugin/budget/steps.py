@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
@@ -27,9 +27,9 @@ from relserve.vllm_plugin.budget.limited import Limited, limits_of
 from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.narrowing import narrowed, without_requests
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_clock import StepClock
+from relserve.vllm_plugin.step_plan import StepPlan
 
 logger = logging.getLogger(__name__)
 
@@ -129,18 +129,34 @@ class StepBudgets:
         if not aborted:
             self.policy.ended(row.ended(self._clock.since_s))
 
-    def schedule(self, step: Callable[[], Any]) -> Any:
-        """Run one step of vLLM's scheduler in its own order (`step` calls it) within its budget."""
-        running, waiting = self._scheduler.running, self._scheduler.waiting
-        with without_requests(waiting, self.late(waiting)):
-            budget = self._choose(running, waiting)
-            if budget is None:
-                output = step()
-            else:
-                output = narrowed(
-                    self._scheduler, step, running, [], max(budget.requests - len(running), 0), budget.tokens
-                )
-        return output
+    def plan(self) -> StepPlan | None:
+        """The next step in vLLM's own order, within its budget; None where that changes nothing."""
+        own = StepPlan(self._scheduler.running)
+        plan = self.bounded(own, self._waiting)
+        return None if plan is own else plan
+
+    def _waiting(self, plan: StepPlan) -> Iterator[HostRequest]:
+        held = plan.held_requests
+        return (request for request in self._scheduler.waiting if request.request_id not in held)
+
+    def bounded(self, plan: StepPlan, waiting: Callable[[StepPlan], Iterable[HostRequest]]) -> StepPlan:
+        """A plan within the step's budget: who is late anyway lets others go first.
+
+        Args:
+            waiting: the rows that may be admitted under a plan, in order.
+        """
+        if late := self.late(waiting(plan)):
+            plan = replace(plan, held_requests=plan.held_requests | late)
+        budget = self._choose(plan.running, waiting(plan))
+        if budget is None:
+            return plan
+        admits = max(budget.requests - len(plan.running) - len(plan.held_back), 0)
+        admits = admits if plan.max_admit is None else min(admits, plan.max_admit)
+        tokens = budget.tokens if plan.token_budget is None else min(budget.tokens, plan.token_budget)
+        running = plan.running
+        if plan.order is not None:  # else vLLM's own order: what decodes gets its token first
+            running = sorted(running, key=attrgetter("is_prefill_chunk"))
+        return replace(plan, running=running, max_admit=admits, token_budget=tokens)
 
     def late(self, waiting: Iterable[HostRequest]) -> frozenset[str]:
         """Who of those that wait lets others go first in the next step: see `policies.budget.late`."""
@@ -178,23 +194,6 @@ class StepBudgets:
             decision, max_admit=most, decode=None if decode is None else decode | limited,
             prefill=None if prefill is None else prefill | limited,
         )  # fmt: skip
-
-    def cut(
-        self,
-        shown: list[HostRequest],
-        num_hidden: int,
-        waiting: Iterable[HostRequest],
-        decision: StepDecision,
-    ) -> tuple[list[HostRequest], StepDecision]:
-        """The running rows and the decision within the step's budget: what decodes gets its token first."""
-        budget = self._choose(shown, waiting)
-        if budget is None:
-            return shown, decision
-        admits = max(budget.requests - len(shown) - num_hidden, 0)
-        admits = admits if decision.max_admit is None else min(admits, decision.max_admit)
-        tokens = budget.tokens if decision.token_budget is None else min(budget.tokens, decision.token_budget)
-        shown = sorted(shown, key=lambda request: request.is_prefill_chunk)
-        return shown, replace(decision, max_admit=admits, token_budget=tokens)
 
     def scheduled(self, output: StepOutput) -> None:
         """A step was scheduled, which the clock knows if it computes anything."""

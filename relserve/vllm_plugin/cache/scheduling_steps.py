@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,16 @@ from relserve.policies.caching.variants import make
 from relserve.policies.model.cache_costs import MeasuredCosts
 from relserve.policies.model.work import Work
 from relserve.vllm_plugin import host
-from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_costs import first_costs
-from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.cache.scheduling_view import RequestTable
-from relserve.vllm_plugin.host import Host, HostRequest
+from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
-from relserve.vllm_plugin.narrowing import narrowed
+from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
+from relserve.vllm_plugin.step_plan import StepPlan
 
 STALLED = CachePlan((), (), "mixed", "everything")
 
@@ -57,8 +56,8 @@ class PlannedSteering:
         self.policy = make(settings.caching)
         self.lengths = KeptLengths(Path(settings.lengths_path) if settings.lengths_path else None)
         ledger.lengths_of = self.lengths.learner.of
-        self.queue = PlannedQueue(ledger)
-        host.set_queue(scheduler, self.queue, self.queue)
+        self.queue = RelQueue(ledger, by_request=True)
+        host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
         self.table = RequestTable(scheduler, self.queue, ledger, types, settings)
         self.costs = MeasuredCosts(first_costs(scheduler, settings, types))
         self.reasons: Counter[str] = Counter()
@@ -69,45 +68,35 @@ class PlannedSteering:
     def arrive(self, request: HostRequest) -> None:
         """A request is about to be queued, of which there is nothing to note here."""
 
-    def schedule(self, step: Callable[[], Any]) -> Any:
-        """Run one step of vLLM's scheduler (`step` calls it) under the policy's plan."""
+    def plan(self) -> StepPlan | None:
+        """What the next step is to do; None where it is to show all there is."""
         began = time.perf_counter()
         self.num_steps += 1
         view = self.table.view(self.costs.model)
         plan = STALLED if self._is_stalled else self.policy.plan(view)
         self.reasons[plan.reason] += 1
-        self._drop(plan)
+        found = None if plan is STALLED else self._plan_of(plan)
         self.policy_s += time.perf_counter() - began
-        output = self._planned(step, plan)
-        began = time.perf_counter()
-        has_scheduled = output.total_num_scheduled_tokens > 0
-        self._is_stalled = not has_scheduled and len(view.requests) > 0
-        self.policy_s += time.perf_counter() - began
-        return output
+        return found
 
-    def _drop(self, plan: CachePlan) -> None:
-        """Take memory from those that the plan drops."""
-        for request_id in plan.drop:
-            scheduling_host.preempt(self.scheduler, self.scheduler.requests[request_id])
-            self.table.requests.hold(request_id, None, 0)  # it may run in this very step, as the other type
-            self.num_dropped += 1
+    def _plan_of(self, plan: CachePlan) -> StepPlan:
+        """A caching policy's plan of requests by name, as one of rows."""
+        for request_id in plan.drop:  # each may run in this very step, as the other type
+            self.table.requests.hold(request_id, None, 0)
+        self.num_dropped += len(plan.drop)
+        dropped = set(plan.drop)
+        running = {each.request_id: each for each in self.scheduler.running if each.request_id not in dropped}
+        shown = [running.pop(request_id) for request_id, _ in plan.run if request_id in running]
+        at_work = {request.request_id for request in shown}
+        types = {request_id: cache for request_id, cache in plan.run if request_id not in at_work}
+        return StepPlan(
+            shown, list(running.values()), admit=list(types), token_budget=plan.most_tokens, types=types,
+            drop=plan.drop,
+        )  # fmt: skip
 
-    def _planned(self, step: Callable[[], Any], plan: CachePlan) -> Any:
-        """Have vLLM schedule what the plan says, in its order and types, and put everything back."""
-        scheduler = self.scheduler
-        if plan is STALLED:
-            return step()
-        for request_id, cache in plan.run:
-            self.types.plan(request_id, cache)
-        order = [request_id for request_id, _ in plan.run]
-        running = {request.request_id: request for request in scheduler.running}
-        shown = [running.pop(request_id) for request_id in order if request_id in running]
-        self.queue.show(order)
-        try:
-            return narrowed(scheduler, step, shown, list(running.values()), token_budget=plan.most_tokens)
-        finally:
-            self.queue.show_all()
-            self.types.forget_plans()
+    def settle(self, plan: StepPlan | None, output: StepOutput) -> None:
+        """Take note of a step that vLLM has scheduled."""
+        self._is_stalled = not output.total_num_scheduled_tokens and len(self.table.requests) > 0
 
     def measured(self, work: Work, seconds: float) -> None:
         """A step is over: have it learnt how long it took."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Protocol
 
 from relserve.policies.caching.requests import CacheType
@@ -38,6 +39,7 @@ class RowTypes:
     Attributes:
         is_free: whether rows may have one type or the other; else all have that of `only`.
         default: the type of rows of which nobody says anything.
+        planned: the types that the plan of a step has, by request id.
         num_switched: rows so far that were dropped and came back as the other type.
     """
 
@@ -47,7 +49,7 @@ class RowTypes:
         self.is_free = manager is not None and mode == "hybrid"
         self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
         self.default: CacheType = self.only
-        self._planned: dict[str, CacheType] = {}
+        self.planned: Mapping[str, CacheType] = {}
         self._insisted: dict[str, CacheType] = {}
         self._dropped: dict[str, CacheType] = {}
         self.num_switched = 0
@@ -71,17 +73,9 @@ class RowTypes:
         before = self._dropped.pop(request.request_id, None)
         self.num_switched += before not in (None, self.held(request))
 
-    def plan(self, request_id: str, cache: CacheType) -> None:
-        """Have a row that waits be admitted with this type."""
-        self._planned[request_id] = cache
-
-    def forget_plans(self) -> None:
-        """Have rows be admitted with the default type again."""
-        self._planned.clear()
-
     def of_admission(self, request: HostRequest) -> CacheType:
         """The type with which a row would be admitted now."""
-        return self.fixed(request) or self._planned.get(request.request_id, self.default)
+        return self.fixed(request) or self.planned.get(request.request_id, self.default)
 
     def fixed(self, request: HostRequest) -> CacheType | None:
         """The type that a row has to have, whatever a plan says; None where a plan decides."""

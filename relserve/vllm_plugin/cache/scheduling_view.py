@@ -21,11 +21,11 @@ from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheView
 from relserve.policies.model.cache_costs import CacheCosts
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
-from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_shared import Begun, SharedBlocks
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, HostRequest
 from relserve.vllm_plugin.ledger import RowLedger
+from relserve.vllm_plugin.queue import RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings, as_slo
 
 LOOKS = 8  # waiting rows that a step looks up in the prefix cache; each takes 10 to 20 us
@@ -42,7 +42,7 @@ class RequestTable:
     def __init__(
         self,
         scheduler: Host,
-        queue: PlannedQueue,
+        queue: RelQueue,
         ledger: RowLedger,
         types: RowTypes,
         settings: SchedulerSettings,

@@ -64,19 +64,19 @@ def test_who_goes_before_whom() -> None:
     types = RowTypes(scheduler_of(), "hybrid")
     asks, plain = request("kv"), request()
     assert types.of_admission(plain) == types.default == "kv"
-    types.plan("r", "hidden")
+    types.planned = {"r": "hidden"}
     assert (types.of_admission(plain), types.of_admission(asks)) == ("hidden", "kv")
     types.insist("r", "hidden")
     assert types.of_admission(asks) == "hidden"
     types.forget("r")
-    types.forget_plans()
+    types.planned = {}
     assert types.of_admission(plain) == "kv"
 
 
 @pytest.mark.parametrize(("mode", "others"), [("kv", "kv"), ("hidden", "hidden")])
 def test_where_all_rows_are_alike_plans_change_nothing(mode: str, others: str) -> None:
     types = RowTypes(scheduler_of(), mode)
-    types.plan("r", "hidden" if others == "kv" else "kv")
+    types.planned = {"r": "hidden" if others == "kv" else "kv"}
     assert not types.is_free
     assert types.of_admission(request()) == others
     assert types.of_admission(request("hidden")) == ("hidden" if mode == "hidden" else "kv")
