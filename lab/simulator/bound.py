@@ -66,12 +66,12 @@ def shortest_first(jobs: Sequence[RelQueryWork]) -> list[float]:
         while i < len(coming) and coming[i].arrival_s <= now:
             heapq.heappush(waiting, (coming[i].work_s, coming[i].arrival_s))
             i += 1
-        left, arrival = heapq.heappop(waiting)
+        remaining, arrival = heapq.heappop(waiting)
         until = coming[i].arrival_s if i < len(coming) else float("inf")
-        if now + left <= until:
-            now += left
+        if now + remaining <= until:
+            now += remaining
             latencies.append(now - arrival)
         else:
-            heapq.heappush(waiting, (left - (until - now), arrival))
+            heapq.heappush(waiting, (remaining - (until - now), arrival))
             now = until
     return latencies

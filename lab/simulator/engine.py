@@ -223,9 +223,9 @@ class SimulatedEngine:
     ) -> tuple[int, bool]:
         """Admit waiting rows; gives the tokens used, and False when the next row did not fit."""
         slots = self.limits.max_num_seqs - self.num_running
-        left, admitted, used = slots if most is None else min(most, slots), 0, 0
+        free, admitted, used = slots if most is None else min(most, slots), 0, 0
         while rel.waiting and used < budget:
-            tokens = self._try_admit(rel.waiting[0], budget - used) if admitted < left else 0
+            tokens = self._try_admit(rel.waiting[0], budget - used) if admitted < free else 0
             if not tokens:
                 break
             work.prefilled.append(rel.admit_next())
@@ -242,8 +242,8 @@ class SimulatedEngine:
         """Take memory for a row and compute what the budget allows; 0 tokens if it does not fit."""
         total, size, pool = row.num_tokens, self.block_size, self.pool
         cached = min(pool.num_cached(row.hashes), (total - 1) // size)
-        left = total - cached * size
-        if not self.spec.chunked and left > budget and budget < self.limits.max_num_batched_tokens:
+        uncached = total - cached * size
+        if not self.spec.chunked and uncached > budget and budget < self.limits.max_num_batched_tokens:
             return 0
         blocks, free = ceil(total / size), pool.num_free
         if blocks > free and blocks - cached + pool.num_idle(row.hashes[:cached]) > free:
@@ -251,10 +251,10 @@ class SimulatedEngine:
         pool.take(row.hashes, blocks - len(row.hashes))
         self.num_running += 1
         self.num_prompt_tokens += total
-        self.num_cached_tokens += total - left
+        self.num_cached_tokens += total - uncached
         row.num_blocks = blocks
-        tokens = min(left, budget)
-        row.prefill_left = left - tokens
+        tokens = min(uncached, budget)
+        row.prefill_left = uncached - tokens
         return tokens
 
     def finish(self, work: StepWork, now_s: float) -> list[SimRel]:

@@ -143,9 +143,11 @@ class SimRel:
         state.longest_output = lengths.longest_left(0, state.num_rows)
         state.max_decode_left = state.sum_decode_left = 0.0
         if starts:
-            left, last = lengths.expected_left, len(lengths.expected_left) - 1
+            expected, last = lengths.expected_left, len(lengths.expected_left) - 1
             state.max_decode_left = lengths.longest_left(clock - max(starts), state.num_decoding)
-            state.sum_decode_left = sum([n * left[min(clock - start, last)] for start, n in starts.items()])
+            state.sum_decode_left = sum(
+                [n * expected[min(clock - start, last)] for start, n in starts.items()]
+            )
 
     def _given(self) -> list[tuple[int, int]]:
         return [(self.clock - start, num_rows) for start, num_rows in self.starts.items()]
@@ -153,9 +155,9 @@ class SimRel:
     def _tell_outputs(self) -> None:
         """Tell what the rows will truly say."""
         state = self.state
-        left = [(clock - self.clock, len(rows)) for clock, rows in self.finish.items() if rows]
-        state.max_decode_left = max((steps for steps, _ in left), default=0)
-        state.sum_decode_left = sum(steps * num_rows for steps, num_rows in left)
+        remaining = [(clock - self.clock, len(rows)) for clock, rows in self.finish.items() if rows]
+        state.max_decode_left = max((steps for steps, _ in remaining), default=0)
+        state.sum_decode_left = sum(steps * num_rows for steps, num_rows in remaining)
         if self.waiting:
             state.row_output = self._waiting_outputs / len(self.waiting)
             state.longest_output = max(row.num_output - row.generated for row in self.waiting)

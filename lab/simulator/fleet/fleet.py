@@ -37,7 +37,7 @@ class SimulatedFleet:
     ) -> None:  # fmt: skip
         self.link = link
         policies = [policy, *[deepcopy(policy) for _ in range(1, owners.number)]]
-        self.owners = [SimulatedOwner(i, Router(its), owners) for i, its in enumerate(policies)]
+        self.owners = [SimulatedOwner(i, Router(policy), owners) for i, policy in enumerate(policies)]
         self.members = {
             spec.name: SimMember(spec, 7919 * seed + i, may_jump) for i, spec in enumerate(members)
         }

@@ -135,11 +135,11 @@ class SimulatedRequestsEngine:
         return prompts[:whole] or run
 
     def _compute(self, run: list[tuple[SimRequest, CacheType]], step: RequestsStep, budget: int) -> None:
-        pairs, cached_pairs, left = 0.0, 0.0, budget
+        pairs, cached_pairs, remaining = 0.0, 0.0, budget
         context = made = num_decodes = 0
         read = {"kv": 0, "hidden": 0}
         for request, cache in run:
-            if left <= 0:
+            if remaining <= 0:
                 break
             if request.cache is None:
                 request.cache = cache
@@ -159,14 +159,14 @@ class SimulatedRequestsEngine:
                 made += before
             if tokens > 1:
                 step.num_prompts += 1
-                tokens = min(tokens, left)
+                tokens = min(tokens, remaining)
                 pairs += tokens * (tokens + 1) / 2
                 cached_pairs += tokens * before
-            left -= tokens
+            remaining -= tokens
             request.num_computed = before + tokens
             (step.done if request.num_computed == request.num_tokens else step.cut).append(request)
         step.work = Work(
-            budget - left - num_decodes, len(step.done) + len(step.cut) - num_decodes, num_decodes,
+            budget - remaining - num_decodes, len(step.done) + len(step.cut) - num_decodes, num_decodes,
             context, pairs + cached_pairs, cached_pairs, read["kv"], read["hidden"], made,
         )  # fmt: skip
 

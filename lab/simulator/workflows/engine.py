@@ -179,10 +179,10 @@ class StepEngine:
     def _budget(self, decodes: int) -> int:
         """Tokens of prompts in the next step."""
         spec, load = self.spec, self.load
-        left = spec.limits.max_num_batched_tokens - decodes
+        most = spec.limits.max_num_batched_tokens - decodes
         if spec.budget is None:
-            return left
-        tokens = min(spec.budget.tokens(spec.cost, load.prompt_tokens), left)
+            return most
+        tokens = min(spec.budget.tokens(spec.cost, load.prompt_tokens), most)
         load.budget_tokens = tokens + decodes
         return tokens
 
@@ -197,8 +197,8 @@ class StepEngine:
         step, tokens = prefills[0]
         whole = max(step.prompt_left // tokens, 1)
         if self.spec.budget is not None:
-            left = self.load.prompt_tokens - self.spec.budget.busy_tokens(self.spec.cost)
-            whole = min(whole, max(ceil(left / tokens), 1)) if left > 0 else whole
+            remaining = self.load.prompt_tokens - self.spec.budget.busy_tokens(self.spec.cost)
+            whole = min(whole, max(ceil(remaining / tokens), 1)) if remaining > 0 else whole
         return whole if until_end is None else min(whole, until_end)
 
     def _admit(self, now_s: float) -> SimStep | None:
