@@ -161,7 +161,7 @@ class AdmissionController:
         """
         self._pass(now_s)
         inside = self._inside.pop(request_id)
-        self._left(inside.request, tokens, now_s)
+        self._ended(inside.request, tokens, now_s)
         request, passed_s = inside.request, now_s - inside.admitted_s
         if self._mark is not None:
             self._mark[2].pop(request_id, None)
@@ -189,7 +189,7 @@ class AdmissionController:
         if self._mark is not None:
             self._mark[2].pop(request_id, None)
         if inside is not None:
-            self._left(inside.request, tokens, now_s)
+            self._ended(inside.request, tokens, now_s)
             if self.promise is not None:
                 is_cut = now_s + CLOCK_S >= inside.request.deadline_s
                 self.promise.ended(request_id, (self._served - inside.began) * is_cut, now_s, is_cut)
@@ -291,7 +291,7 @@ class AdmissionController:
         spares = self._presence.spares
         return {user for user in waiting if not spares(user, self.load, view.curve, had)}
 
-    def _left(self, request: AdmissionRequest, tokens: float, now_s: float) -> None:
+    def _ended(self, request: AdmissionRequest, tokens: float, now_s: float) -> None:
         """One that ran does no more."""
         if self.promise is not None and request.deadline_s == inf:
             self._presence.ended(request.user, now_s)

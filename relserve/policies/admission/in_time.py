@@ -113,31 +113,31 @@ class _State:
             (view.work(request), view.attained(r), request.deadline_s - view.now_s, view.spread(request))
             for r in view.running for request in [r.request]
         ]).reshape(-1, 4)  # fmt: skip
-        left = np.maximum(rows[:, 0] - rows[:, 1], LEAST_LEFT * rows[:, 0])
-        order = np.argsort(left, kind="stable")
-        self._left = left[order]
+        remaining = np.maximum(rows[:, 0] - rows[:, 1], LEAST_LEFT * rows[:, 0])
+        order = np.argsort(remaining, kind="stable")
+        self._remaining = remaining[order]
         self._middle, self._attained, self._slack_s, self._spread = rows[order].T
         self._before = below(self._attained, self._middle, self._spread)
         self._alone = float(speeds[1])
         self._coming: list[tuple[float, float]] | None = None
-        self._chance = float(self._chances(self._left).sum())
+        self._chance = float(self._chances(self._remaining).sum())
 
     def alone(self, request: AdmissionRequest) -> float:
         """The chance of a request to be in time if it had the engine to itself from now on."""
-        left_s = request.deadline_s - self._view.now_s
-        if left_s <= 0:
+        remaining_s = request.deadline_s - self._view.now_s
+        if remaining_s <= 0:
             return 0.0
-        most = self._alone * left_s
+        most = self._alone * remaining_s
         return chance_below(most, self._view.work(request), self._view.spread(request))
 
     def start(self, request: AdmissionRequest, foresees: float) -> tuple[float, float]:
         """A request's chance to be in time if it starts now, and what it takes from all others' chances."""
-        work, left_s = self._view.work(request), request.deadline_s - self._view.now_s
-        at = int(self._left.searchsorted(work, side="right"))
-        together = np.concatenate([self._left[:at], [work], self._left[at:]])
+        work, remaining_s = self._view.work(request), request.deadline_s - self._view.now_s
+        at = int(self._remaining.searchsorted(work, side="right"))
+        together = np.concatenate([self._remaining[:at], [work], self._remaining[at:]])
         got = forecast(together, self._speeds)
-        more = got.got(np.concatenate([self._slack_s, [left_s]]))
-        own = chance_below(float(more[-1]), work, self._view.spread(request)) if left_s > 0 else 0.0
+        more = got.got(np.concatenate([self._slack_s, [remaining_s]]))
+        own = chance_below(float(more[-1]), work, self._view.spread(request)) if remaining_s > 0 else 0.0
         with_it = in_time(self._attained, more[:-1], self._middle, self._spread, self._before)
         taken = self._chance - float(with_it.sum())
         if foresees:
@@ -147,7 +147,7 @@ class _State:
     def _from_coming(self, work: float) -> float:
         """What one more takes in a second from those with less work that probably come, by the load now."""
         if self._coming is None:
-            view, number, last = self._view, len(self._left) + 1, len(self._speeds) - 1
+            view, number, last = self._view, len(self._remaining) + 1, len(self._speeds) - 1
             faster, slower = (float(self._speeds[min(load, last)]) for load in (number, number + 1))
             self._coming = [
                 (k.work, view.unseen * k.per_s * (chance_below(k.limit_s * faster, k.work, k.spread)
@@ -156,10 +156,10 @@ class _State:
             ]  # fmt: skip
         return sum([loss for its_work, loss in self._coming if its_work < work])
 
-    def _chances(self, left: Array) -> Array:
-        if not len(left):
-            return left
-        more = forecast(left, self._speeds).got(self._slack_s)
+    def _chances(self, remaining: Array) -> Array:
+        if not len(remaining):
+            return remaining
+        more = forecast(remaining, self._speeds).got(self._slack_s)
         return in_time(self._attained, more, self._middle, self._spread, self._before)
 
 

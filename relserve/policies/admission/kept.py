@@ -52,12 +52,12 @@ def needed_speed(view: AdmissionView, request: AdmissionRequest, attained: float
     assert view.promise is not None
     if request.deadline_s == inf:
         return 0.0
-    left_s = latest_s(request.arrival_s, request.deadline_s) - view.now_s
-    if left_s <= 0:
+    remaining_s = latest_s(request.arrival_s, request.deadline_s) - view.now_s
+    if remaining_s <= 0:
         return inf
     work = view.work(request)
-    left = max(work - attained, LEAST_LEFT * work)
-    return view.promise.stretch(request.group) * left / left_s
+    remaining = max(work - attained, LEAST_LEFT * work)
+    return view.promise.stretch(request.group) * remaining / remaining_s
 
 
 def latest_s(arrival_s: float, deadline_s: float) -> float:

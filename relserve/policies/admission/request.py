@@ -37,8 +37,8 @@ class AdmissionRequest(NamedTuple):
 
     def needed_speed(self, now_s: float) -> float:
         """Required speed, tokens a second (SABER, section IV-C); infinite past the deadline."""
-        left_s = self.deadline_s - now_s
-        return self.tokens / left_s if left_s > 0 else inf
+        remaining_s = self.deadline_s - now_s
+        return self.tokens / remaining_s if remaining_s > 0 else inf
 
 
 class Admit(NamedTuple):

@@ -32,14 +32,14 @@ def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> 
     if not any(running.request.deadline_s == inf for running in view.running):
         return True
     limited = [running for running in view.running if running.request.deadline_s < inf]
-    together = [_left(view, r.request, view.attained(r)) for r in view.running] + [view.work(request)]
+    together = [_remaining(view, r.request, view.attained(r)) for r in view.running] + [view.work(request)]
     last = len(speeds) - 1
     without = _coming(view, float(speeds[min(len(limited) + 1, last)]))
     if _coming(view, float(speeds[min(len(together) + 1, last)])) < (1.0 - COSTS) * without:
         return False
     if not limited:
         return True
-    alone = [_left(view, r.request, view.attained(r)) for r in limited]
+    alone = [_remaining(view, r.request, view.attained(r)) for r in limited]
     rows = np.array([
         (view.work(other), view.attained(r), other.deadline_s - view.now_s, view.spread(other))
         for r in limited for other in [r.request]
@@ -53,7 +53,7 @@ def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> 
     return least >= (1.0 - COSTS) * most
 
 
-def _left(view: AdmissionView, request: AdmissionRequest, attained: float) -> float:
+def _remaining(view: AdmissionView, request: AdmissionRequest, attained: float) -> float:
     work = view.work(request)
     return max(work - attained, LEAST_LEFT * work)
 
