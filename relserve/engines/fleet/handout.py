@@ -308,7 +308,7 @@ class Handout:
                 return
 
     def _left_s(self, its: Instalment, now_s: float, usual_s: float) -> float:
-        return inf if its.member.silent else self._pace(its.member.name).left_s(now_s, usual_s)
+        return inf if its.member.silent else self._pace(its.member.name).remaining_s(now_s, usual_s)
 
     def _asked_id(self, its: Instalment, row: int) -> str:
         return f"{self._submission.rel_id}.{its.serial}.{row}"

@@ -69,7 +69,7 @@ class Pace:
         fade = exp(-silent_s / MEMORY_S)
         return self._rows * fade / max(self._seconds * fade + silent_s, 1e-6)
 
-    def left_s(self, now_s: float, usual_s: float) -> float:
+    def remaining_s(self, now_s: float, usual_s: float) -> float:
         """Seconds until it has answered what it has; of one that never did, as long again as it took so far.
 
         Args:
@@ -124,7 +124,7 @@ def num_again(slow: Pace, quick: Pace, rows: int, now_s: float, usual_s: float) 
     num = ceil(rows * rate / (rate + other)) if rate > 0 else rows
     typical_s = min(quick.typical_s, usual_s)
     needed_s = typical_s + (num / rate if rate > 0 else 0.0)
-    return num if slow.left_s(now_s, usual_s) > SLOWER * needed_s + MARGIN_S else 0
+    return num if slow.remaining_s(now_s, usual_s) > SLOWER * needed_s + MARGIN_S else 0
 
 
 def groups(prompts: Sequence[str], indices: Sequence[int]) -> list[list[int]]:

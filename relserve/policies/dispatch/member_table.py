@@ -212,7 +212,7 @@ class MemberTable:
         prompts = sum([sent.prompt_tokens for sent in found])
         outputs = sum([sent.output_tokens for sent in found])
         column, place = self._table[:, row], PLACE
-        column[place["backlog"]] = self._left(slice(row, row + 1), now_s)[0] + prompts
+        column[place["backlog"]] = self._remaining_tokens(slice(row, row + 1), now_s)[0] + prompts
         column[place["backlog_s"]] = now_s
         column[place["since_num"]] += len(found)
         column[place["since_prompt"]] += prompts
@@ -278,14 +278,14 @@ class MemberTable:
         np.minimum(received_s, now_s, out=received_s)
         return now_s - received_s
 
-    def left(self, now_s: float) -> Column:
+    def remaining_tokens(self, now_s: float) -> Column:
         """Prompt tokens that each has still to compute, if it did what its cost model says since.
 
         Of one that has been silent for `TRUST_S` nothing is believed to be done after that.
         """
-        return self._left(slice(len(self.names)), now_s)
+        return self._remaining_tokens(slice(len(self.names)), now_s)
 
-    def _left(self, rows: slice, now_s: float) -> Column:
+    def _remaining_tokens(self, rows: slice, now_s: float) -> Column:
         tokens, at_s, received_s, budget, token_s, request_s, base_s, running = self._table[DRAIN, rows]
         budget = np.maximum(budget, 1.0)
         until_s = np.where(received_s > -inf, np.minimum(received_s + TRUST_S, now_s), now_s)

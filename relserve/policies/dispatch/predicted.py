@@ -45,7 +45,7 @@ class Predicted:
         """What the request costs on each member."""
         output, has_limit = request.output_tokens, isfinite(request.tpot_slo_s)
         token_s, row_s, base_s = members["token_s"], members["request_s"], members["mixed_base_s"]
-        before, number = members.left(now_s), members.num_requests()
+        before, number = members.remaining_tokens(now_s), members.num_requests()
         decodes = number - np.minimum(before / max(request.prompt_tokens, 1.0), number)
         rows_s = row_s * (number + 1.0)
         alone_s = members["decode_base_s"] + rows_s

@@ -124,7 +124,7 @@ class LengthTable(NamedTuple):
         widths[-1] = limit - EDGES[num_bins - 1]
         # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
         tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
-        left = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
+        remaining = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
         places = np.arange(min(limit, TABLE))
-        by_given = np.maximum(np.interp(places, EDGES[:num_bins], left), 1.0)
-        return cls((1.0 - alive).tolist(), float(left[0]), by_given.tolist(), float(min(seen, limit)))
+        by_given = np.maximum(np.interp(places, EDGES[:num_bins], remaining), 1.0)
+        return cls((1.0 - alive).tolist(), float(remaining[0]), by_given.tolist(), float(min(seen, limit)))

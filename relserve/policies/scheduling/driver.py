@@ -116,11 +116,11 @@ class StepDriver:
         urgencies = [self._latest.order.urgency(state) for state in states]
         ratios = [miss_ratio_of(self.policy.book, state.rel_id) for state in states]
         works = [pem(state, ratio, limits) for state, ratio in zip(states, ratios, strict=True)]
-        left = [float(work.seconds(self.model).alone_s) for work in works]
+        remaining_s = [float(work.seconds(self.model).alone_s) for work in works]
         standings = [self.policy.standing(state, self.model, now_s) for state in states]
         return [
             RelQueryOutlook(None if state.is_ordinary or value == arrival_s else value, left_s, standing)
             for state, (value, arrival_s, _), left_s, standing in zip(
-                states, urgencies, left, standings, strict=True
+                states, urgencies, remaining_s, standings, strict=True
             )
         ]

@@ -214,7 +214,7 @@ class OrdinaryTraffic:
         if state is not None:
             self._waiting.pop(rel_id, None)
             self._running.pop(rel_id, None)
-            self._traffic.left(now_s - state.arrival_s)
+            self._traffic.ended(now_s - state.arrival_s)
 
     def _settle(self, view: StepView) -> None:
         """Account for the latest step, and decide whether they go first in the next one."""
@@ -263,6 +263,6 @@ def tokens_within(cost: CostModel, seconds: float, num_decodes: int) -> int:
     """The most tokens of a step that lasts so long, decodes before prompts; at least 1."""
     if num_decodes and cost.decode(num_decodes) > seconds:
         return max(int((seconds - cost.decode_base_s) / cost.decode_per_request_s), 1)
-    left_s = seconds - cost.step(0, num_decodes)
-    left_s -= cost.shared_base_s - cost.decode_base_s if num_decodes else cost.prefill_base_s
-    return num_decodes + max(int(left_s / cost.prefill_per_token_s), 0 if num_decodes else 1)
+    remaining_s = seconds - cost.step(0, num_decodes)
+    remaining_s -= cost.shared_base_s - cost.decode_base_s if num_decodes else cost.prefill_base_s
+    return num_decodes + max(int(remaining_s / cost.prefill_per_token_s), 0 if num_decodes else 1)

@@ -74,11 +74,11 @@ class Dynamic:
             state = states[slot]
             if state.num_waiting:
                 ratios[slot] = view.miss_ratio(state)
-            left = estimate(state, ratios[slot], limits)
-            tokens[slot], outputs[slot], prefills[slot], decodes[slot] = left
-            work_s[slot], bases_s[slot] = seconds = left.seconds(cost)
+            remaining = estimate(state, ratios[slot], limits)
+            tokens[slot], outputs[slot], prefills[slot], decodes[slot] = remaining
+            work_s[slot], bases_s[slot] = seconds = remaining.seconds(cost)
             total_s[slot] = seconds.alone_s
-            full[slot] = full_steps(state, left.outputs, limits)
+            full[slot] = full_steps(state, remaining.outputs, limits)
         if book.has_new_cost:
             all_s = AloneWork(*map(vector, (tokens, outputs, prefills, decodes))).seconds(cost)
             for column, numbers in zip((work_s, bases_s, total_s), (*all_s, all_s.alone_s), strict=True):

@@ -58,8 +58,8 @@ class Promotions:
         served_s = np.zeros(len(in_order) + 1)
         for rel_id, (value, was_s) in self._latest.items():
             slot = book.slot_of.get(rel_id)
-            left_s = 0.0 if slot is None else work_s[slot]
-            served_s[np.searchsorted(in_order, value)] += max(was_s - left_s, 0.0)
+            remaining_s = 0.0 if slot is None else work_s[slot]
+            served_s[np.searchsorted(in_order, value)] += max(was_s - remaining_s, 0.0)
         put_back_s[order] += served_s[::-1].cumsum()[::-1][1:]
         self._latest = {}
 

@@ -35,8 +35,8 @@ class _Rel:
     @property
     def num_waiting(self) -> float:
         """Rows that are not admitted, of those that are still believed to come."""
-        left = min(self.num_rows, self.state.num_rows) - self.num_admitted
-        return left if left >= LEAST_ROWS else 0.0
+        remaining = min(self.num_rows, self.state.num_rows) - self.num_admitted
+        return remaining if remaining >= LEAST_ROWS else 0.0
 
     @property
     def held_tokens(self) -> float:
@@ -59,11 +59,11 @@ class _Rel:
         share = min(2 * mean / longest, 1.0)  # few are much longer than all others
         num_decoding, num_ended = 0.0, 0
         for num_rows, start in self.admitted:
-            left = longest - 1 - (step - start)
-            if left <= 0:
+            remaining = longest - 1 - (step - start)
+            if remaining <= 0:
                 num_ended += 1
             else:
-                num_decoding += num_rows if left >= spread else num_rows * share * left / spread
+                num_decoding += num_rows if remaining >= spread else num_rows * share * remaining / spread
         del self.admitted[: min(num_ended, len(self.admitted) - 1)]
         # Rows that turned out not to come are served no more.
         self.num_decoding = num_decoding * min(self.state.num_rows / max(self.num_admitted, 1.0), 1.0)

@@ -35,7 +35,7 @@ class RecentTraffic:
         self._prompts.append(prompt_tokens)
         self.uncached_tokens, self.prompt_tokens = median(self._uncached), median(self._prompts)
 
-    def left(self, stay_s: float) -> None:
+    def ended(self, stay_s: float) -> None:
         """One was answered or given up, so long after it came."""
         self._stays_s.append(stay_s)
 

@@ -33,7 +33,7 @@ class WorkflowSteps:
     def take(self, view: StepView) -> None:
         """Note who came and who left; to be called once with every view."""
         for rel_id in view.gone:
-            self._left(rel_id, view.now_s, is_done=rel_id not in view.cancelled)
+            self._step_ended(rel_id, view.now_s, is_done=rel_id not in view.cancelled)
         for state in view.changed:
             if state.deadline_s is not None and not isnan(state.deadline_s):
                 self.with_deadline[state.rel_id] = state
@@ -73,7 +73,7 @@ class WorkflowSteps:
         name = self._follower.name_of(state.rel_id)
         return state.arrival_s if name is None else self._follower.arrival_s(name)
 
-    def _left(self, rel_id: str, now_s: float, is_done: bool) -> None:
+    def _step_ended(self, rel_id: str, now_s: float, is_done: bool) -> None:
         self.with_deadline.pop(rel_id, None)
         if self._follower.name_of(rel_id) is None:
             self._states.pop(rel_id, None)

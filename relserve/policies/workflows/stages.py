@@ -86,13 +86,13 @@ class StageLearner:
                 longest step counts, once: the workflow waits for it alone.
             is_whole: else it was broken off, and would have asked after the last level what others do.
         """
-        left = NOTHING
+        remaining = NOTHING
         if levels and not is_whole:
-            left = longest([self.after(step.stage) for step in levels[-1]])
+            remaining = longest([self.after(step.stage) for step in levels[-1]])
         for level in reversed(levels):
             for step in level:
-                self._after.add(step.stage, left)
-            left = left.plus(longest([step.demand for step in level]))
+                self._after.add(step.stage, remaining)
+            remaining = remaining.plus(longest([step.demand for step in level]))
 
 
 def longest(demands: Sequence[Demand]) -> Demand:

@@ -148,7 +148,7 @@ def test_members_are_told_of_queues_by_who_keeps_them() -> None:
     members: MemberTable = known(fast(num_waiting=2, num_running=1, prompt_tokens=700.0, waiting_s=3.0))
     assert (members.num_waiting()[0], members["num_running"][0], members["waiting_s"][0]) == (2, 1, 3.0)
     assert members.ages_s(4.0)[0] == 4.0
-    assert members.left(0.0)[0] == 700.0
+    assert members.remaining_tokens(0.0)[0] == 700.0
     again = members.emptied()
     assert (again.num_waiting()[0], again.prompt_tokens()[0]) == (0, 0)
     assert again.costs() == [FAST]

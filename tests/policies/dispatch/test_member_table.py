@@ -89,10 +89,10 @@ def test_a_member_that_comes_back_has_nothing_and_is_known_by_its_calibration() 
 def test_prompts_are_taken_to_be_computed_as_time_passes_but_not_by_one_that_is_silent() -> None:
     members = fleet(FAST)
     members.report("m0", idle(FAST, sequence=1, prompt_tokens=60_000, budget_tokens=500), 1.0)
-    left = [float(members.left(at_s)[0]) for at_s in (1.0, 1.5, 1.0 + TRUST_S, 100.0)]
-    assert left[0] == 60_000
-    assert left[1] == pytest.approx(60_000 - 0.5 * 500 / FAST.step(500, 0) * 1.0, rel=0.2)
-    assert 0 < left[2] == left[3] < left[1]
+    remaining = [float(members.remaining_tokens(at_s)[0]) for at_s in (1.0, 1.5, 1.0 + TRUST_S, 100.0)]
+    assert remaining[0] == 60_000
+    assert remaining[1] == pytest.approx(60_000 - 0.5 * 500 / FAST.step(500, 0) * 1.0, rel=0.2)
+    assert 0 < remaining[2] == remaining[3] < remaining[1]
     assert members.silent_s(100.0)[0] == pytest.approx(99.0 - TRUST_S)
 
 
@@ -102,7 +102,7 @@ def test_clocks_that_jump_make_no_age_negative_and_no_backlog_grow(times: list[f
     members.sent(0, ASKED, 0.0)
     for now_s in times:
         assert members.ages_s(now_s)[0] >= 0.0
-        assert 0.0 <= members.left(now_s)[0] <= 1000.0
+        assert 0.0 <= members.remaining_tokens(now_s)[0] <= 1000.0
         assert np.isfinite(members.silent_s(now_s)).all()
 
 

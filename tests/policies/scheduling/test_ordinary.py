@@ -223,7 +223,7 @@ def test_what_is_expected_of_traffic() -> None:
     assert not traffic.is_expected(LONGEST_GAP_S + 1)
     for i in range(1, 50):
         traffic.came(i * 0.1, 100 + i % 2, 120)
-        traffic.left(0.5)
+        traffic.ended(0.5)
     assert traffic.is_expected(5.0)
     assert not traffic.is_expected(6.0)
     assert 5 < traffic.most_at_once() < 12
