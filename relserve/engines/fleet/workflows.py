@@ -53,7 +53,7 @@ class FleetWorkflows:
             failures = [reply.failure.kind for reply in replies if reply.failure is not None]
             is_late = FailureKind.DEADLINE in failures
             is_done = len(replies) == len(submission.prompts) and not is_late
-            self._follower.left(name, done, self._clock(), is_done, is_late)
+            self._follower.step_ended(name, done, self._clock(), is_done, is_late)
 
     def _ended(self, workflow: FollowedWorkflow) -> None:
         policy, now_s = self._policy, self._clock()

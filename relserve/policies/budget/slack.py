@@ -118,9 +118,9 @@ class SlackBudget:
 
     def _steps(self, view: BudgetView) -> _Steps:
         """Steps from no prompt token to as many as there are, or as the model can tell something of."""
-        low, left = float(view.num_decodes), float(view.prompts.uncomputed.sum())
+        low, uncomputed = float(view.num_decodes), float(view.prompts.uncomputed.sum())
         known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
-        tokens = low + PLACES * (min(float(view.most_tokens), low + min(left, known)) - low)
+        tokens = low + PLACES * (min(float(view.most_tokens), low + min(uncomputed, known)) - low)
         return _Steps(tokens, self.model.predict(works_at(view, tokens)))
 
 

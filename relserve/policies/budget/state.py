@@ -110,14 +110,14 @@ def works_at(view: BudgetView, tokens: Column) -> Table:
     rows[:, 2], rows[:, 3] = view.num_decodes, view.decodes.context_tokens
     if not len(prompts.uncomputed):
         return rows
-    left, done = prompts.uncomputed, prompts.done
-    ends = left.cumsum()
+    uncomputed, done = prompts.uncomputed, prompts.done
+    ends = uncomputed.cumsum()
     got = np.minimum(np.maximum(tokens - view.num_decodes, 0.0), ends[-1])
-    starts = ends - left
+    starts = ends - uncomputed
     number = starts.searchsorted(got)  # of the prompts that get any, all but the last of them all of theirs
     last = np.maximum(number - 1, 0)
     of_last, context = got - starts[last], done.cumsum()
-    pairs = left * (done + (left + 1.0) / 2.0)
+    pairs = uncomputed * (done + (uncomputed + 1.0) / 2.0)
     rows[:, 0], rows[:, 1] = got, number
     rows[:, 3] += np.where(number > 0, context[last], 0.0)
     rows[:, 4] = (pairs.cumsum() - pairs)[last] + of_last * (done[last] + (of_last + 1.0) / 2.0)

@@ -95,16 +95,16 @@ def _taken(entries: _Entries, capacity: int, num_candidates: int) -> Bools:
     ends = np.cumsum(entries.blocks)
     first = int(np.searchsorted(ends, capacity, side="right"))
     taken = np.arange(len(ends)) < first
-    left = capacity - (int(ends[first - 1]) if first else 0)
-    tail = first + np.flatnonzero(entries.blocks[first:] <= left)
+    remaining = capacity - (int(ends[first - 1]) if first else 0)
+    tail = first + np.flatnonzero(entries.blocks[first:] <= remaining)
     has_base = np.zeros(num_candidates, np.bool_)
     has_base[entries.which[:first]] = True
     columns = (tail, entries.blocks[tail], entries.which[tail], entries.upgrades[tail])
     least = int(entries.blocks[tail].min()) if len(tail) else 0
     for at, blocks, which, upgrades in zip(*(column.tolist() for column in columns), strict=True):
-        if left < least:
+        if remaining < least:
             break
-        if blocks <= left and (not upgrades or has_base[which]):
+        if blocks <= remaining and (not upgrades or has_base[which]):
             taken[at] = has_base[which] = True
-            left -= blocks
+            remaining -= blocks
     return taken

@@ -163,10 +163,10 @@ class RequestColumns:
     def __getitem__(self, request_id: str) -> RequestState:
         row = self._rows[request_id]
         prompt, tokens, computed, holds, only, *shared, _ = self._ints[:, row].tolist()
-        arrival, last, ttft, tbt, left, rank = self._floats[:, row].tolist()
+        arrival, last, ttft_slo_s, tpot_slo_s, expected_left, rank = self._floats[:, row].tolist()
         return RequestState(
             request_id, arrival, prompt, tokens, computed, _NAMES[holds], None if isnan(last) else last,
-            ttft, tbt, left, rank, _NAMES[only], *shared,
+            ttft_slo_s, tpot_slo_s, expected_left, rank, _NAMES[only], *shared,
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[RequestState]:

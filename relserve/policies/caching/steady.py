@@ -144,12 +144,12 @@ def most_tokens(view: CacheView, needs: BlockNeeds, run: Ints) -> int:
     prompts = run[needs.tokens[run] > 1]
     made = requests.num_computed[prompts[requests.holds[prompts] == HIDDEN]]
     made_s = costs.made_token_s * float(made.sum()) + costs.made_base_s * bool((made > 0).any())
-    left_s = OF_SLO * float(requests.tpot_slo_s[decodes].min())
-    left_s -= costs.steps.step(1, len(decodes)) + costs.hidden_base_s * bool(is_hidden.any())
-    left_s -= float(read_s.sum())
-    if left_s <= 0 or np.isinf(left_s):
+    remaining_s = OF_SLO * float(requests.tpot_slo_s[decodes].min())
+    remaining_s -= costs.steps.step(1, len(decodes)) + costs.hidden_base_s * bool(is_hidden.any())
+    remaining_s -= float(read_s.sum())
+    if remaining_s <= 0 or np.isinf(remaining_s):
         return most
-    fit = int(min(max(left_s - made_s, 0.0) / costs.steps.prefill_per_token_s, most))
+    fit = int(min(max(remaining_s - made_s, 0.0) / costs.steps.prefill_per_token_s, most))
     return min(len(decodes) + max(fit, most // 4), most)
 
 

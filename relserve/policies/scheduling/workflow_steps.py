@@ -86,7 +86,7 @@ class WorkflowSteps:
             output = max(state.most_output, expected) if is_late else state.most_output or expected
             done.append(DoneStep(state.stage or "", float(state.arrived_tokens), float(output)))
             self.learner.ended(done[0])
-        self._follower.left(rel_id, done, now_s, is_done, is_late)
+        self._follower.step_ended(rel_id, done, now_s, is_done, is_late)
 
     def _ended(self, workflow: FollowedWorkflow) -> None:
         self.learner.workflow_ended(workflow.levels, workflow.is_whole)

@@ -74,7 +74,7 @@ class WorkflowFollower:
         workflow.latest_s = now_s
         self._name_of[step] = name
 
-    def left(
+    def step_ended(
         self, step: str, done: Sequence[DoneStep], now_s: float, is_done: bool = True, is_late: bool = False
     ) -> None:
         """A step has ended, or was broken off; one that is not known counts for nothing.
