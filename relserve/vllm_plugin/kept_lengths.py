@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from relserve.machine.length_file import read_lengths, text_of
 from relserve.policies.model.length_bins import LengthCounts
@@ -15,13 +14,6 @@ from relserve.policies.model.lengths import LengthLearner
 from relserve.vllm_plugin.background_file import EVERY_S, kept_file
 
 TURN_S = 1.0  # between looks at what was learnt
-
-
-class _Line(NamedTuple):
-    """A kind as JSON, and the counts that it was made of."""
-
-    counts: LengthCounts
-    text: str
 
 
 class KeptLengths:
@@ -40,7 +32,7 @@ class KeptLengths:
     def __init__(self, path: Path | None, every_s: float = EVERY_S) -> None:
         self.learner = LengthLearner() if path is None else read_lengths(path)
         self._copies: dict[str, LengthCounts] = {}
-        self._lines: dict[str, _Line] = {}  # the other thread's alone
+        self._texts: dict[LengthCounts, str] = {}  # of copies, as JSON; the other thread's alone
         self._num_copied = self.learner.general.num_ended
         self._next_s = 0.0
         self._file = kept_file(path, every_s, "lengths of answers will be learnt anew")
@@ -78,19 +70,14 @@ class KeptLengths:
         """Copy what has changed, into a dictionary of its own: the other thread may still read the last."""
         before, self._copies = self._copies, {}
         for kind, counts in self.learner.kinds.items():
-            if not counts.num_ended:
-                continue
-            known = before.get(kind)
-            if known is None or known.num_ended != counts.num_ended:
-                known = counts.snapshot()
-            self._copies[kind] = known
+            if counts.num_ended:
+                known = before.get(kind, counts)
+                is_kept = known is not counts and known.num_ended == counts.num_ended
+                self._copies[kind] = known if is_kept else counts.snapshot()
 
     def _text(self, general: LengthCounts, kinds: Mapping[str, LengthCounts]) -> str:
         """The file's text; only kinds that have changed are turned into JSON."""
-        before, self._lines = self._lines, {}
-        for kind, counts in kinds.items():
-            line = before.get(kind)
-            if line is None or line.counts is not counts:
-                line = _Line(counts, json.dumps(counts.as_dict()))
-            self._lines[kind] = line
-        return text_of(json.dumps(general.as_dict()), {kind: line.text for kind, line in self._lines.items()})
+        before = self._texts
+        self._texts = {copy: before.get(copy) or json.dumps(copy.as_dict()) for copy in kinds.values()}
+        texts = {kind: self._texts[copy] for kind, copy in kinds.items()}
+        return text_of(json.dumps(general.as_dict()), texts)

@@ -143,7 +143,7 @@ def test_kinds_that_the_learner_forgot_are_forgotten_here(
         end_rows(kept, f"kind {number}", 5)
         kept.tick(is_idle=True)
     kept.close()
-    assert len(kept._copies) == len(kept._lines) == 10
+    assert len(kept._copies) == len(kept._texts) == 10
     assert set(read_lengths(path).kinds) == {f"kind {number}" for number in range(90, 100)}
 
 
