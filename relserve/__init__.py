@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         llm_queries,
         llm_score,
     )
+    from relserve.frames.evaluate import evaluate
+    from relserve.frames.evaluation_result import Evaluation
 
 _AWAITED = tuple(f"a{name}" for name in _FUNCTIONS)
 # Imported on first use: the engine's own process imports this package too, and needs none of it.
@@ -60,6 +62,8 @@ _HOMES = {
         "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
         "HabitWarning", "TemplateError", "Text2SqlError", "UsageError",
     ),
+    "relserve.frames.evaluate": ("evaluate",),
+    "relserve.frames.evaluation_result": ("Evaluation",),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -67,10 +71,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = VERSION
 __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
-    "EngineStartError", "HabitWarning", "ModelError", "OptionError", "RelserveError", "RelserveWarning",
-    "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError", "UsageError", "allm",
-    "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "llm",
-    "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
+    "EngineStartError", "Evaluation", "HabitWarning", "ModelError", "OptionError", "RelserveError",
+    "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError", "UsageError",
+    "allm", "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "evaluate",
+    "llm", "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip
 __all__ += [name for name in _HOME_OF if name not in __all__]  # a function that is new in FUNCTIONS
 __all__.sort()

@@ -124,10 +124,15 @@ class Grammar:
 
 
 class Answer(NamedTuple):
-    """One row's answer: a value of the answer's SQL type, or why there is none."""
+    """One row's answer: a value of the answer's SQL type, or why there is none.
+
+    Attributes:
+        confidence: the probability that the model gave to it, where the call has min_confidence.
+    """
 
     value: Any
     failure: Failure | None = None
+    confidence: float | None = None
 
 
 class AnswerType(Protocol):

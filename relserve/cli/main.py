@@ -1,5 +1,5 @@
-"""The command line: `relserve sql`, `ask`, `shell`, `explain`, `engine`, `fleet`, `demo`, `models`, `cache`,
-`top`, `doctor` and `calibrate`.
+"""The command line: `relserve sql`, `ask`, `evaluate`, `shell`, `explain`, `engine`, `fleet`, `demo`,
+`models`, `cache`, `top`, `doctor` and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
 HTTP client.
@@ -19,6 +19,7 @@ from relserve.cli.ask.command import ask_command
 from relserve.cli.cache import app as cache_app
 from relserve.cli.common_options import Model
 from relserve.cli.engine import app as engine_app
+from relserve.cli.evaluate_command import evaluate_command
 from relserve.cli.fleet import app as fleet_app
 from relserve.cli.formats import Format
 from relserve.cli.models import app as models_app
@@ -91,6 +92,7 @@ def sql_command(
 
 
 app.command("ask")(ask_command)
+app.command("evaluate")(evaluate_command)
 
 
 @app.command("shell")

@@ -58,6 +58,14 @@ class Answered(NamedTuple):
     warnings: Sequence[RelserveWarning]
 
 
+class AskedRows(NamedTuple):
+    """The distinct rows of a frame with their answers, and the number under which they are on record."""
+
+    folded: Folded
+    answers: list[Answer]
+    statement: int
+
+
 @dataclass(frozen=True)
 class Call:
     """What a user asked for, its options checked.
@@ -106,15 +114,27 @@ class Call:
             UsageError: the template does not fit the frame.
             EngineError, RowError, Cancelled: see `Session.run`.
         """
-        picked = self.picked(source.names)
-        folded = fold([_encoded(source, i) for i in picked])
+        asked = self.ask_rows(source, cancel)
+        column = source.wrap(self.column_of_rows(asked), self.name)
+        return Answered(column, self.warnings_of(asked, source.num_rows))
+
+    def ask_rows(self, source: Source, cancel: threading.Event | None = None) -> AskedRows:
+        """Answer every distinct row of a frame; raises as `ask`."""
+        folded = fold([_encoded(source, i) for i in self.picked(source.names)])
         statement = HISTORY.new_statement()
         answers = self._answers(folded, source.num_rows, statement, cancel) if folded.rows else []
-        column = folded.spread(self.column_of([answer.value for answer in answers]))
-        text = failures_text(source.num_rows, _failed(answers, folded.counts), "relserve.llm_errors()")
-        failed = [RowsFailedWarning(text)] if text else []
-        same = [HabitWarning(line) for line in habits(HISTORY, statement)]
-        return Answered(source.wrap(column, self.name), [*same, *failed])
+        return AskedRows(folded, answers, statement)
+
+    def column_of_rows(self, asked: AskedRows) -> pa.Array:
+        """The answers to all rows of the frame."""
+        return asked.folded.spread(self.column_of([answer.value for answer in asked.answers]))
+
+    def warnings_of(self, asked: AskedRows, num_rows: int) -> list[RelserveWarning]:
+        """What to warn of, of so many rows."""
+        failed = _failed(asked.answers, asked.folded.counts)
+        text = failures_text(num_rows, failed, "relserve.llm_errors()")
+        same = [HabitWarning(line) for line in habits(HISTORY, asked.statement)]
+        return [*same, *([RowsFailedWarning(text)] if text else [])]
 
     def _answers(
         self, folded: Folded, num_rows: int, statement: int, cancel: threading.Event | None

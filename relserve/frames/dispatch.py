@@ -32,10 +32,18 @@ def answer(call: Call, cancel: threading.Event | None = None) -> Answered:
         return relations.add_at_once(data, call, cancel)
     if _is_of("polars", ("LazyFrame",), data):
         return Answered(_lazily(call, cancel), [])
-    return call.ask(_source(data, call.function), cancel)
+    return call.ask(source_of(data, call.function), cancel)
 
 
-def _source(data: Any, function: str) -> Source:
+def source_of(data: Any, function: str) -> Source:
+    """What gives the columns of data that is here as a whole.
+
+    Args:
+        function: whose data it is, for messages.
+
+    Raises:
+        UsageError: the data is of no known kind.
+    """
     if isinstance(data, pa.Table):
         return ArrowFrame(data)
     if isinstance(data, pa.RecordBatch):

@@ -48,7 +48,7 @@ def synchronous(function: str) -> FrameFunction:
     """relserve.llm and so on."""
 
     def run(data: Any, template: str, **given: Any) -> Any:
-        value, told = answer(_call(function, data, template, given))
+        value, told = answer(call_of(function, data, template, given))
         warn(told, stacklevel=2)
         return value
 
@@ -59,7 +59,7 @@ def asynchronous(function: str) -> FrameFunction:
     """relserve.allm and so on: the same in a thread, to be awaited."""
 
     async def run(data: Any, template: str, **given: Any) -> Any:
-        call = _call(function, data, template, given)
+        call = call_of(function, data, template, given)
         value, told = await in_thread(lambda cancel: answer(call, cancel))
         warn(told, stacklevel=2)
         return value
@@ -77,7 +77,7 @@ def llm_errors() -> pa.Table:
     return HISTORY.errors_table()
 
 
-def _call(function: str, data: Any, template: str, given: Mapping[str, Any]) -> Call:
+def call_of(function: str, data: Any, template: str, given: Mapping[str, Any]) -> Call:
     """The call, its options checked.
 
     Raises:

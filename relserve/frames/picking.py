@@ -50,18 +50,23 @@ def _given(template: Template, names: Sequence[Any], columns: Iterable[Any]) -> 
         raise UsageError(
             f"the template takes {template.num_inputs} columns, columns= gives {len(wanted)}: {template.text}"
         )
-    return [_find_given(name, names) for name in wanted]
+    return [find_column("columns=", name, names) for name in wanted]
 
 
-def _find_given(name: Any, names: Sequence[Any]) -> int:
+def find_column(argument: str, name: Any, names: Sequence[Any]) -> int:
+    """The position of a column that an argument names.
+
+    Raises:
+        UsageError: no column has the name, or several have.
+    """
     found = _find(name, names)
     if len(found) == 1:
         return found[0]
     if not found:
         raise UsageError(
-            f"columns= names {name!r}, which is no column.{_meant(name, names)} {_listed(names)}"
+            f"{argument} names {name!r}, which is no column.{_meant(name, names)} {_listed(names)}"
         )
-    raise UsageError(f"columns= names {name!r}, which {len(found)} columns are called; rename all but one")
+    raise UsageError(f"{argument} names {name!r}, which {len(found)} columns are called; rename all but one")
 
 
 def _placed(template: Template, field: Field, names: Sequence[Any]) -> int:

@@ -55,7 +55,7 @@ class ReplyReader:
                 "probabilities of its answers; leave min_confidence out or name another model"
             )
         if confidence >= least:
-            return answer
+            return answer._replace(confidence=confidence)
         said = (
             f"the model gave {answer.value!r} a probability of {confidence:.4g}, min_confidence is {least:g}"
         )

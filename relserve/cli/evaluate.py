@@ -1,0 +1,147 @@
+"""`relserve evaluate`: how often a call is right on labelled rows of a table or a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+import relserve
+from relserve.cli.console import console
+from relserve.cli.data_files import scan_of
+from relserve.cli.evaluate_command import Part
+from relserve.cli.evaluate_view import for_people
+from relserve.cli.formats import Format
+from relserve.cli.output import print_table, write
+from relserve.errors import UsageError
+from relserve.examples import TABLES
+from relserve.examples import scan_of as example_scan_of
+from relserve.frames.evaluation_result import Evaluation
+from relserve.settings import prefer_shared
+
+LABEL = "label of the row"  # a column beside those of the data
+TITLES = {
+    Part.summary: "How often it is right (shares with their 95 % intervals)",
+    Part.classes: "By class",
+    Part.confusion: "Rows by label (down) and answer (across)",
+    Part.comparison: "Two runs on the same rows: a p-value above 0.05 is no evidence that one is better",
+    Part.worst: "The worst rows",
+}  # fmt: skip
+WHOLE = (Format.table, Format.line, Format.markdown, Format.json)  # show all parts where none is named
+
+
+class LabelledData(NamedTuple):
+    """Where the labelled rows are.
+
+    Attributes:
+        place: a table, a file of rows, or a SELECT.
+        label: the right answer of a row, in SQL.
+        db: a DuckDB file, only read; None: none.
+        examples: the shipped tables are there, too.
+    """
+
+    place: str
+    label: str
+    db: Path | None
+    examples: bool
+
+
+def run(
+    data: LabelledData,
+    questions: Sequence[str],
+    models: Sequence[str],
+    given: Mapping[str, Any],
+    part: Part | None,
+    format: Format,
+) -> None:
+    """Evaluate each question with each model, and write what was found.
+
+    Args:
+        given: further arguments of `relserve.evaluate`.
+        part: the table to write; None: all for people, the summary for programs.
+
+    Raises:
+        UsageError: there is no such data, or as of `relserve.evaluate`.
+    """
+    table = _rows(data)
+    prefer_shared()
+    found = relserve.evaluate(
+        table.drop_columns([LABEL]), list(questions), label=table.column(LABEL),
+        model=list(models) or None, **given,
+    )  # fmt: skip
+    if part is None and format in WHOLE:
+        _write_all(found, format)
+    else:
+        write(_table_of(found, part or Part.summary), format)
+
+
+def option_of(text: str) -> tuple[str, Any]:
+    """An option that was given as NAME=VALUE; the value is JSON, or else a text.
+
+    Raises:
+        UsageError: there is no "=" in it.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--option must be NAME=VALUE, such as max_tokens=20, not {text!r}")
+    try:
+        return name.strip(), json.loads(value)
+    except ValueError:
+        return name.strip(), value
+
+
+def _rows(data: LabelledData) -> pa.Table:
+    if data.db is not None and not data.db.is_file():
+        raise UsageError(f"there is no file {str(data.db)!r}")
+    with duckdb.connect(str(data.db or ":memory:"), read_only=data.db is not None) as con:
+        con.execute("SET enable_progress_bar = false")  # DuckDB writes its bar between the rows on stdout
+        for name in TABLES if data.examples else ():
+            con.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {example_scan_of(name)}")
+        query = f'SELECT *, ({data.label}) AS "{LABEL}" FROM {_source(data.place)}'
+        return con.sql(query).to_arrow_table()
+
+
+def _source(place: str) -> str:
+    """What stands after FROM."""
+    if Path(place).is_file():
+        return scan_of(place)
+    first = place.split(maxsplit=1)[0].casefold() if place.strip() else ""
+    return f"({place})" if first in ("select", "from", "with", "values") else place
+
+
+def _table_of(found: Evaluation, part: Part) -> pa.Table:
+    table: pa.Table = getattr(found, part.value)
+    return table
+
+
+def _write_all(found: Evaluation, format: Format) -> None:
+    for part, title in TITLES.items():
+        table = _table_of(found, part)
+        if format is Format.json:
+            write(table.add_column(0, "part", pa.array([part.value] * table.num_rows)), format)
+        elif table.num_rows:
+            sys.stdout.write(f"## {title}\n\n" if format is Format.markdown else f"{title}\n")
+            _write_for_people(table if part is Part.confusion else for_people(table), format)
+            sys.stdout.write("\n")
+    if format is not Format.json:
+        sys.stdout.write(_notes(found))
+
+
+def _write_for_people(table: pa.Table, format: Format) -> None:
+    if format is Format.table:
+        print_table(console(), table, table.num_rows, "--part NAME --format csv writes all")
+    else:
+        write(table, format)
+
+
+def _notes(found: Evaluation) -> str:
+    options = "".join(f", {name} := {value!r}" for name, value in found.options.items())
+    left_out = (
+        f"; {found.num_unlabelled:,} rows without a label were left out" if found.num_unlabelled else ""
+    )
+    return f"asked: {found.function}(..{options}){left_out}\n"

@@ -1,0 +1,105 @@
+"""`relserve.evaluate`: how often an llm call is right on labelled rows, by model and by wording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from relserve.api import find_engine
+from relserve.call.options import ROW_FUNCTIONS
+from relserve.engines.loop import spawn
+from relserve.engines.protocol import Engine, Startable
+from relserve.errors import RelserveWarning, UsageError
+from relserve.frames.call import Call, warn
+from relserve.frames.evaluation_result import EvaluatedRun, Evaluation
+from relserve.frames.evaluation_run import Comparing, run
+from relserve.frames.functions import call_of
+from relserve.frames.labelled_sample import label_column, sample_of, whole
+from relserve.frames.labels import fitting_function
+
+
+def evaluate(
+    data: Any,
+    template: str | Sequence[str],
+    *,
+    label: Any,
+    function: str | None = None,
+    model: str | Sequence[str] | None = None,
+    columns: Iterable[Any] | None = None,
+    field: str | None = None,
+    rows: int | None = None,
+    seed: int = 0,
+    engine: Engine | None = None,
+    progress: bool | None = None,
+    cache: bool = False,
+    **options: Any,
+) -> Evaluation:
+    """Ask an llm function about rows whose right answers are known, and count how often it is right.
+
+    Rows without a label are left out. A NULL answer counts as wrong. Each model is started before its first
+    row is timed.
+
+    Args:
+        data: pandas or polars frame, pyarrow table, DuckDB relation.
+        template: what to ask, as of `relserve.llm_filter`; several are compared.
+        label: the column of right answers, by its name, or as values, one a row.
+        function: 'llm_filter' and so on; None: by the label's type (BOOLEAN llm_filter, whole numbers
+            llm_int, numbers llm_double, dates llm_date, at most 20 different texts llm_classify).
+        model: a model's name, or several to compare; None: the default model.
+        columns: as of `relserve.llm_filter`.
+        field: of llm_extract's answers, the one that is compared with the label.
+        rows: how many labelled rows to ask, drawn at random by `seed`; None: all.
+        engine: an engine object to use instead of looking a model up.
+        progress: show a progress bar; None shows it on terminals and in notebooks.
+        cache: use kept answers, and keep new ones; they take no time and no tokens.
+        options: of the function. With min_confidence=0 the model tells how sure it is of each answer.
+
+    Raises:
+        UsageError: the call is wrong, or a label is nothing that the function can answer.
+        ModelError, EngineError, RowError: as of `relserve.llm_filter`.
+    """
+    source = whole(data)
+    column = label_column(source, label)
+    asked = {name: value for name, value in options.items() if value is not None}
+    if function is None:
+        function, asked = fitting_function(column, asked)
+    elif function not in ROW_FUNCTIONS:
+        raise UsageError(f"no function {function!r} can be evaluated; there are: {', '.join(ROW_FUNCTIONS)}")
+    own = {"columns": columns, "engine": engine, "progress": progress, "cache": cache}
+    calls = _calls(function, data, template, model, {**asked, **own})
+    for call in calls:  # a template that does not fit is told before anything is asked
+        call.picked(source.names)
+    comparing = Comparing.of(calls[0], field)
+    sample = sample_of(source, comparing.reader.read_all(column.to_pylist()), rows, seed)
+    runs: list[EvaluatedRun] = []
+    told: list[RelserveWarning] = []
+    for call, used in zip(calls, _engines(calls), strict=True):
+        if isinstance(used, Startable):
+            spawn(used.start()).result()
+        done, said = run(len(runs) + 1, call, sample, comparing)
+        runs.append(done)
+        told += said
+    warn(told, stacklevel=2)
+    return Evaluation(function, asked, len(column) - sample.num_labelled, tuple(runs))
+
+
+def _calls(function: str, data: Any, template: Any, model: Any, given: Mapping[str, Any]) -> list[Call]:
+    """Each wording with each model.
+
+    Raises:
+        UsageError: there is none; or as of `call_of`.
+    """
+    models, templates = _several("model", model), _several("template", template)
+    return [call_of(function, data, each, {**given, "model": name}) for name in models for each in templates]
+
+
+def _several(name: str, given: Any) -> list[Any]:
+    found = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not found:
+        raise UsageError(f"{name}= is an empty list, so there is nothing to evaluate")
+    return found
+
+
+def _engines(calls: Iterable[Call]) -> list[Engine]:
+    """The engine of each call; a name that leads to no model is told before any is asked."""
+    return [call.engine or find_engine(call.options.model) for call in calls]
