@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         RowsFailedWarning,
         TemplateError,
         Text2SqlError,
+        UnlinkedWordsError,
         UsageError,
     )
     from relserve.frames import (
@@ -60,7 +61,7 @@ _HOMES = {
     "relserve.errors": (
         "Cancelled", "ConstantPromptWarning", "EngineDeadError", "EngineError", "EngineStartError",
         "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
-        "HabitWarning", "TemplateError", "Text2SqlError", "UsageError",
+        "HabitWarning", "TemplateError", "Text2SqlError", "UnlinkedWordsError", "UsageError",
     ),
     "relserve.frames.evaluate": ("evaluate",),
     "relserve.frames.evaluation_result": ("Evaluation",),
@@ -72,7 +73,8 @@ __version__ = VERSION
 __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
     "EngineStartError", "Evaluation", "HabitWarning", "ModelError", "OptionError", "RelserveError",
-    "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError", "UsageError",
+    "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError",
+    "UnlinkedWordsError", "UsageError",
     "allm", "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "evaluate",
     "llm", "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip

@@ -13,6 +13,7 @@
     ├── LimitError           generated SQL took more time, memory, disk or rows than it may
     ├── RowError             a row failed and on_error := 'raise' was given
     ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
+    │   └── UnlinkedWordsError  it speaks of what no table, column or value says
     ├── ForbiddenError       a server's user may not do this; or only the database names this model
     ├── QuotaError           a server's user has used up their tokens of a minute, an hour or a day
     ├── AdmissionError       an engine's gate let a request wait until its limit was over, or it would be
@@ -107,6 +108,38 @@ class Text2SqlError(RelserveError):
         if candidate is not None:
             parts.append(f"The best candidate so far: {candidate}")
         super().__init__("\n".join(parts))
+
+    def retold(self, problem: str) -> Text2SqlError:
+        """The same failure, with the same cause, in other words."""
+        told = self._with_problem(problem)
+        told.__cause__ = self.__cause__
+        return told
+
+    def _with_problem(self, problem: str) -> Text2SqlError:
+        return Text2SqlError(problem, self.stage, self.tried, self.candidate)
+
+
+class UnlinkedWordsError(Text2SqlError):
+    """A question speaks of what no table, column or value says, and a model that points would leave it out.
+
+    Attributes:
+        words: of the question, that are linked to nothing.
+        proposal: a SELECT with llm calls, which asks a model what the words mean; None: there is none.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        stage: str,
+        tried: tuple[str, ...] = (),
+        words: tuple[str, ...] = (),
+        proposal: str | None = None,
+    ) -> None:
+        self.words, self.proposal = words, proposal
+        super().__init__(problem, stage, tried)
+
+    def _with_problem(self, problem: str) -> Text2SqlError:
+        return UnlinkedWordsError(problem, self.stage, self.tried, self.words, self.proposal)
 
 
 class ForbiddenError(RelserveError):

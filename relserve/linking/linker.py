@@ -40,7 +40,10 @@ def link(schema: Schema, question: str, index: ValueIndex, today: date) -> Linke
     reader = _Reader(schema, question, index, today)
     at = 0
     while at < len(reader.words):
-        at += reader.read(at)
+        used = reader.read(at)
+        said = " ".join(reader.words[at : at + used])
+        reader.pieces[-1] = reader.pieces[-1]._replace(said=said)  # each reading adds one piece
+        at += used
     return Linked(settle(schema, reader.pieces), tuple(reader.values))
 
 

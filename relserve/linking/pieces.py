@@ -15,7 +15,8 @@ _NEAR = 5  # pieces from "name" to "brewery" in "name of the oldest known brewer
 class QuestionPiece(NamedTuple):
     """Some words of a question, or a value of it, with positions of what they may mean.
 
-    `sign` is the word of the answer that they come to; `described` are the meanings of an adjective.
+    `sign` is the word of the answer that they come to; `described` are the meanings of an adjective; `said`
+    is what the question has there, and `words` how the model reads it.
     """
 
     words: str
@@ -26,6 +27,7 @@ class QuestionPiece(NamedTuple):
     partial: Positions = ()
     holders: Positions = ()
     described: tuple[AdjectiveColumns, ...] = ()
+    said: str = ""
 
 
 class Linked(NamedTuple):

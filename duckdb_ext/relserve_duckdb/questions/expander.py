@@ -151,9 +151,7 @@ def _place(text: StandIn, call: QuestionCall) -> str:
 
 def _at(failure: Text2SqlError, place: str) -> Text2SqlError:
     """A failure that shows which call it is of."""
-    told = Text2SqlError(f"{failure.problem}\n\n{place}\n", failure.stage, failure.tried, failure.candidate)
-    told.__cause__ = failure.__cause__
-    return told
+    return failure.retold(f"{failure.problem}\n\n{place}\n")
 
 
 def _not_asked(question: Question) -> str:

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from relserve.call.relquery import Usage, new_rel_id
-from relserve.errors import EngineError, Failure, FailureKind, Text2SqlError, UsageError
+from relserve.errors import EngineError, Failure, FailureKind, UsageError
 from relserve.session.history import QueryRecord
 from relserve.session.recorder import Recorder
 from relserve_duckdb.questions.asker import Asker
@@ -63,7 +63,7 @@ def _put_on_record(recorder: Recorder, outcome: QuestionOutcome, num_rows: int, 
         return
     if raises or isinstance(failure.__cause__, EngineError):
         problem = f"{failure.problem} (question: {outcome.question!r})"
-        raise Text2SqlError(problem, failure.stage, failure.tried, failure.candidate) from failure.__cause__
+        raise failure.retold(problem) from failure.__cause__
     is_late = isinstance(failure.__cause__, TimeoutError)
     kind = FailureKind.DEADLINE if is_late else FailureKind.NO_SQL
     recorder.fail(outcome.question, num_rows, Failure(kind, str(failure)))

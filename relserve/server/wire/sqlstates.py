@@ -32,6 +32,7 @@ _BY_CLASS: Mapping[type[BaseException], str] = {
     errors.ModelError: "42704", errors.EngineStartError: "58000", errors.EngineDeadError: "58000",
     errors.EngineError: "58000", errors.RowError: "22000", errors.ComplexSqlError: "54001",
     errors.UnsafeSqlError: "42501", errors.LimitError: "54000", errors.Text2SqlError: "22000",
+    errors.UnlinkedWordsError: "22000",
     errors.ForbiddenError: "42501", errors.AdmissionError: "53000",
     errors.QuotaError: "53400", errors.ProtocolError: "08P01", errors.Cancelled: "57014",
     errors.RelserveError: "58000",

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from relserve.errors import Text2SqlError
+from relserve.errors import Text2SqlError, UnlinkedWordsError
 from relserve.linking.schema import Schema
 from relserve.linking.values import ValueHit
+from relserve.text2sql.cases.llm_reading import LlmReading
 from relserve.text2sql.cases.results import ResultSet
 
 
@@ -66,6 +67,19 @@ class Failing(NamedTuple):
     cause: BaseException | None
 
 
+class UnlinkedWords(Exception):
+    """What a question speaks of that its tables do not know.
+
+    Attributes:
+        words: of the question.
+        proposal: a SELECT with llm calls that may answer it; None: there is none.
+    """
+
+    def __init__(self, words: tuple[str, ...], proposal: str | None) -> None:
+        self.words, self.proposal = words, proposal
+        super().__init__(f"linked to nothing: {', '.join(words)}")
+
+
 class Trace(NamedTuple):
     """What one stage did for a question.
 
@@ -90,6 +104,8 @@ class QuestionCase:
         keywords, values, examples: of the question; values as the database spells them, examples as pairs of
             a question and its SQL.
         tests: statements that a right answer makes true.
+        unlinked: words of the question that no table, column or value and no operation has to do with.
+        reading: how llm calls could answer a question with unlinked words; None: there are none, or no way.
         notes: of the stage under way.
         num_calls, num_stage_calls: prompts asked for this question in all, and in the stage under way.
     """
@@ -102,6 +118,8 @@ class QuestionCase:
     examples: tuple[tuple[str, str], ...] = ()
     candidates: list[SqlCandidate] = field(default_factory=list)
     tests: tuple[str, ...] = ()
+    unlinked: tuple[str, ...] = ()
+    reading: LlmReading | None = None
     chosen: SqlCandidate | None = None
     failure: Failing | None = None
     trace: list[Trace] = field(default_factory=list)
@@ -139,12 +157,15 @@ class QuestionCase:
         """The failure as an error, with what was tried and the best candidate."""
         if self.failure is None:
             return None
-        best = self.best
+        stage, problem, cause = self.failure
         tried = tuple(f"{one.stage}: {line}" for one in self.trace for line in one.notes)
-        error = Text2SqlError(
-            self.failure.problem, self.failure.stage, tried, None if best is None else best.sql
+        best = self.best
+        error = (
+            UnlinkedWordsError(problem, stage, tried, cause.words, cause.proposal)
+            if isinstance(cause, UnlinkedWords)
+            else Text2SqlError(problem, stage, tried, None if best is None else best.sql)
         )
-        error.__cause__ = self.failure.cause
+        error.__cause__ = cause
         return error
 
     def end_stage(self, stage: str, seconds: float) -> None:

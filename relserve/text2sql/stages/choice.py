@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.stages.groups import groups_of
-from relserve.text2sql.stages.pointing import refuse
+from relserve.text2sql.stages.pointing import refuse, refuse_unlinked
 
 
 def choice(cases: Sequence[QuestionCase], tools: Tools) -> None:
@@ -25,6 +25,8 @@ def choice(cases: Sequence[QuestionCase], tools: Tools) -> None:
         best = max(groups, key=_worth, default=None)
         if tools.points and (best is None or 2 * len(best) <= tools.num_candidates):
             refuse(case, 0 if best is None else len(best), tools)
+        elif best is not None and case.unlinked:
+            refuse_unlinked(case, best[0].sql)
         elif best is None:
             case.fail("choice", "there is no candidate without a problem")
         else:

@@ -7,10 +7,14 @@ from random import Random
 
 from relserve.call.answer_types import Grammar
 from relserve.call.template import Template
+from relserve.linking.pieces import Linked
+from relserve.linking.plain_words import SHARES
 from relserve.linking.pointer import PointerPrompt, linked_question, pointer_prompt, sql_of
 from relserve.linking.sql import PointerError
-from relserve.text2sql.cases.case import QuestionCase, SqlCandidate
+from relserve.linking.unlinked import unlinked_words
+from relserve.text2sql.cases.case import QuestionCase, SqlCandidate, UnlinkedWords
 from relserve.text2sql.cases.tools import StagePrompt, Tools
+from relserve.text2sql.stages.llm_readings import llm_reading
 from relserve.text2sql.stages.suggestions import nearest_questions
 
 MAX_TOKENS = 64
@@ -39,21 +43,64 @@ def _prompts(case: QuestionCase, tools: Tools) -> list[PointerPrompt]:
     """A prompt for each shuffle; none where the question or the schema does not fit into one."""
     seed, index = tools.options.seed or 0, tools.database.values()
     try:
-        if not linked_question(case.schema, case.question, index).named(case.schema):
-            raise PointerError(f"the question names nothing of the tables.{_examples(case)}")
+        asked = _asked(case, linked_question(case.schema, case.question, index))
         return [
-            pointer_prompt(case.schema, case.question, index, Random(f"{seed} {number}"))
-            for number in range(tools.num_candidates)
+            pointer_prompt(case.schema, asked, index, Random(f"{seed} {number}"))
+            for number in range(tools.num_candidates if asked else 0)
         ]
     except PointerError as error:
         case.fail("candidates", str(error), error)
         return []
 
 
+def _asked(case: QuestionCase, linked: Linked) -> str:
+    """What the model is asked: the question, or what is left of it without unlinked words, or nothing.
+
+    Raises:
+        PointerError: it names nothing of the tables.
+    """
+    unlinked = unlinked_words(case.schema, linked)
+    case.unlinked = tuple(word.text for word in unlinked)
+    case.reading = llm_reading(case.schema, linked, unlinked) if unlinked else None
+    if case.reading is not None:
+        return case.reading.question
+    if not linked.named(case.schema):
+        raise PointerError(f"the question names nothing of the tables.{_examples(case)}")
+    if unlinked:
+        refuse_unlinked(case, None)
+        return ""
+    return case.question
+
+
 def refuse(case: QuestionCase, most: int, tools: Tools) -> None:
     """Fail a question on which the model's answers do not agree, with questions that it can answer."""
+    if case.unlinked:
+        refuse_unlinked(case, None)
+        return
     why = f"at most {most} of its {tools.num_candidates} answers agree" if most else "it has no answer to it"
     case.fail("choice", f"the model does not understand the question: {why}.{_examples(case)}")
+
+
+def refuse_unlinked(case: QuestionCase, base: str | None) -> None:
+    """Fail a question that holds unlinked words, which the model does not read and would leave out.
+
+    Args:
+        base: the SQL that answers the rest of the question, in which llm calls may stand for these words.
+    """
+    named = " and ".join(f'"{word}"' for word in case.unlinked)
+    means = "means" if len(case.unlinked) == 1 else "mean"
+    problem = (
+        f"{named} {means} nothing here: no table, column or value, and no operation that this model knows."
+    )
+    proposal = None
+    if case.reading is not None:
+        proposal = (case.reading.sql(base) if base is not None else None) or case.reading.rows_sql
+        problem += f" A model that reads the texts may tell:\n  {proposal}\nOr ask with words of the tables."
+    elif SHARES.intersection(word.casefold() for word in case.unlinked):
+        problem += " Ask for the numbers, and divide them; a model that writes SQL knows shares."
+    else:
+        problem += _examples(case)
+    case.fail("candidates", problem, UnlinkedWords(case.unlinked, proposal))
 
 
 def _examples(case: QuestionCase) -> str:
