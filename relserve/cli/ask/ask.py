@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import duckdb
+import pyarrow as pa
 from rich.prompt import Confirm
 
 from relserve.api import Connection
@@ -17,8 +18,10 @@ from relserve.cli.ask.source import QuestionSource, open_source
 from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
-from relserve.errors import Cancelled, RelserveError
+from relserve.errors import Cancelled, RelserveError, UnlinkedWordsError
 from relserve.settings import load
+from relserve.text2sql.guard.limits import limited
+from relserve.text2sql.options import parse_options
 from relserve.text2sql.writers import reads_question_alone
 
 __all__ = ["Manner", "QuestionSource", "run"]
@@ -35,11 +38,13 @@ class Manner(NamedTuple):
         confirms: ask before SQL runs.
         format: of the rows.
         stats: write llm_steps() to stderr at the end.
+        with_llm: where the tables do not know a word, run the query in which a model reads the texts.
     """
 
     confirms: bool
     format: Format
     stats: bool
+    with_llm: bool = False
 
 
 def run(
@@ -80,10 +85,10 @@ def _answer_all(asker: QuestionDialogue, questions: Questions) -> None:
             sys.stderr.write(f"relserve: {error}\n")
 
 
-def _may_run() -> bool:
+def _may_run(asked: str = "Run it?", default: bool = True) -> bool:
     """What the user says; no where nobody can."""
     try:
-        return Confirm.ask("Run it?", console=console(stderr=True), default=True)
+        return Confirm.ask(asked, console=console(stderr=True), default=default)
     except EOFError:
         return False
 
@@ -104,13 +109,43 @@ class QuestionDialogue:
         """
         tells = self._before and not reads_question_alone(self._options.get("model") or load().model)
         before = {"evidence": "\n".join(self._before)} if tells else {}
-        found = self._con.text2sql(question, **before, **self._options)
-        self._before.append(ASKED_BEFORE.format(question=question, sql=found.sql))
-        del self._before[:-FOLLOWED]
-        self._screen.print(found.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
-        if self._manner.confirms and not _may_run():
+        try:
+            found = self._con.text2sql(question, **before, **self._options)
+        except UnlinkedWordsError as error:
+            self._answer_with_llm(question, error)
             return
-        rows = found.arrow()
+        self._remember(question, found.sql)
+        if not self._manner.confirms or _may_run():
+            self._write(found.arrow())
+
+    def _answer_with_llm(self, question: str, error: UnlinkedWordsError) -> None:
+        """Run the query in which a model reads the texts, where that was asked for, or the user says so now.
+
+        Raises:
+            UnlinkedWordsError: there is none, or it may not run and nobody can be asked.
+        """
+        if error.proposal is None:
+            raise error
+        if not self._manner.with_llm:
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise error.retold(f"{error.problem} `relserve ask --with-llm` runs that query.")
+            sys.stderr.write(f"relserve: {error}\n")
+            if not _may_run("Have a model read these rows' texts?", default=False):
+                return
+        self._remember(question, error.proposal)
+        if self._manner.with_llm and self._manner.confirms and not _may_run():
+            return
+        relation = self._con.sql(limited(error.proposal, parse_options(self._options).held_to))
+        assert relation is not None
+        self._write(relation.to_arrow_table())
+
+    def _remember(self, question: str, sql: str) -> None:
+        """Show the SQL; questions that follow may go on from it."""
+        self._before.append(ASKED_BEFORE.format(question=question, sql=sql))
+        del self._before[:-FOLLOWED]
+        self._screen.print(sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+
+    def _write(self, rows: pa.Table) -> None:
         write(rows, self._manner.format)
         if self._is_for_people and self._screen.is_terminal and (bars := bars_of(rows)) is not None:
             self._screen.print(picture(bars))

@@ -32,6 +32,10 @@ def ask_command(
         int | None, typer.Option(metavar="N", help="SQL texts to choose from (by effort: 1, 3, 5).")
     ] = None,
     confirm: Annotated[bool, typer.Option("--confirm/--yes", help="Ask before the SQL runs.")] = False,
+    with_llm: Annotated[
+        bool,
+        typer.Option("--with-llm", help="Where no table knows a word, have a model read the rows' texts."),
+    ] = False,
     limits: Annotated[
         bool, typer.Option("--limits/--no-limits", help="End SQL that takes over 10 s, 1 GB or 10,000 rows.")
     ] = True,
@@ -50,6 +54,9 @@ def ask_command(
     * `relserve ask --csv sales.csv --csv shops.parquet`
     * `relserve ask "Revenue by region?" --db shop.db --effort thorough --confirm`
 
+    A question with a word that no table, column or value knows is refused, with the query in which a model
+    reads the rows' texts; --with-llm runs that query.
+
     Only a single SELECT is ever run. The SQL goes to stderr where --format is for programs.
     """
     with loading_line(LOADING):
@@ -59,4 +66,4 @@ def ask_command(
     asked = {"model": model, "effort": effort, "candidates": candidates, "limits": held_to}
     options = {name: value for name, value in asked.items() if value is not None}
     source = ask.QuestionSource(db, tuple(csv or ()), examples)
-    ask.run(question, source, options, ask.Manner(confirm, format, stats), cache)
+    ask.run(question, source, options, ask.Manner(confirm, format, stats, with_llm), cache)

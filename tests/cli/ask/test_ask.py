@@ -19,8 +19,9 @@ from relserve.cli.ask import ask
 from relserve.cli.ask.picture import bars_of, picture
 from relserve.cli.formats import Format
 from relserve.cli.main import app
-from relserve.errors import Text2SqlError, UsageError
+from relserve.errors import Text2SqlError, UnlinkedWordsError, UsageError
 from relserve.text2sql.guard.limits import DEFAULT, NONE, StatementLimits
+from relserve.text2sql.pipeline import QuestionOutcome
 from tests.duckdb_ext.questions.recorded_answers import Recorded
 
 ANSWERS = {
@@ -128,6 +129,65 @@ def test_a_model_that_reads_the_question_alone_is_told_no_other(
 def test_the_only_question_fails_the_command(recorded: Recorded, files: tuple[Path, ...]) -> None:
     with pytest.raises(Text2SqlError, match="no table fits"):
         run("What else?", ask.QuestionSource(files=files))
+
+
+PROPOSED = (
+    "SELECT region, llm_filter('Is it big? {region}', region) IS NULL AS untold FROM sales ORDER BY amount"
+)
+
+
+@pytest.fixture
+def refused(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions have a word that no table knows; "Poem?" is about nothing that texts tell."""
+    monkeypatch.setenv("RELSERVE_MODEL", "scripted")
+
+    def outcome(question: str, _: object) -> QuestionOutcome:
+        proposal = None if question == "Poem?" else PROPOSED
+        failure = UnlinkedWordsError("big means nothing", "candidates", (), ("big",), proposal)
+        return QuestionOutcome(question, None, (), (), failure, "wf-1")
+
+    monkeypatch.setattr(recorded, "_outcome", outcome)
+
+
+@pytest.mark.usefixtures("refused")
+def test_a_query_with_llm_calls_runs_where_it_was_asked_for(
+    files: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = ask.QuestionSource(files=files)
+    ask.run("Big?", source, {}, ask.Manner(False, Format.csv, False, with_llm=True), cache=False)
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == ['"region","untold"', '"north",false', '"north",false', '"south",false']
+    assert PROPOSED in shown.err
+
+
+@pytest.mark.usefixtures("refused")
+@pytest.mark.parametrize(("question", "hint"), [("Big?", True), ("Poem?", False)])
+def test_elsewhere_it_is_an_error_that_tells_how(
+    files: tuple[Path, ...], capsys: pytest.CaptureFixture[str], question: str, hint: bool
+) -> None:
+    with pytest.raises(UnlinkedWordsError, match="big means nothing") as failed:
+        run(question, ask.QuestionSource(files=files))
+    assert ("--with-llm" in str(failed.value)) is hint
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("refused")
+@pytest.mark.parametrize(("said", "is_run"), [("y\n", True), ("\n", False)])
+def test_on_a_terminal_the_user_is_asked(
+    files: tuple[Path, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    said: str,
+    is_run: bool,
+) -> None:
+    typed = io.StringIO(said)
+    typed.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdin", typed)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    run("Big?", ask.QuestionSource(files=files), format=Format.csv)
+    shown = capsys.readouterr()
+    assert "big means nothing" in shown.err
+    assert bool(shown.out) is is_run
 
 
 @pytest.mark.parametrize(
