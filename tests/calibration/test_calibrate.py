@@ -118,9 +118,11 @@ def test_too_few_steps_are_an_error() -> None:
         calibrate([step(10, 0, 1.0)])
 
 
-@pytest.mark.parametrize("name", ["./nowhere", "scripted", "http://127.0.0.1:1/v1", "/tmp"])
+@pytest.mark.parametrize(
+    "name", ["./nowhere", "scripted", "http://127.0.0.1:1/v1", "/tmp", "openai/gpt-4o", "llama3.2:1b"]
+)
 def test_models_that_cannot_be_measured(name: str) -> None:
-    with pytest.raises(ModelError, match="to calibrate: give 'tiny'"):
+    with pytest.raises(ModelError, match=r"to calibrate: give 'tiny'.*Start here"):
         run.path_of(name)
     assert run.path_of("org/name") == "org/name"
 

@@ -11,9 +11,10 @@ from xml.etree import ElementTree
 import pytest
 import typer.main
 
-from relserve.call.hosted_names import HOSTS, OLLAMA
+from relserve.call.hosted_names import HOSTS, OLLAMA, START_HERE
 from relserve.cli.main import app
 from relserve.examples import MESSAGES
+from relserve.session.foreign_tables import TEXT as FOREIGN
 from tests.command_line import relserve
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +76,12 @@ def test_the_recipes_name_the_hosts_that_errors_name() -> None:
             assert f"`{host.key}`" in line
     assert f"{OLLAMA}#" in text
     assert "not tried here" in text
+
+
+def test_the_place_that_errors_and_warnings_name_is_there() -> None:
+    assert START_HERE.startswith("docs/models.md, 'Start here'")
+    assert START_HERE in FOREIGN
+    assert start_here()
 
 
 def test_made_up_answers_are_called_so_wherever_readme_uses_them() -> None:

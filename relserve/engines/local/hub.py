@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from relserve.call.hosted_names import START_HERE
 from relserve.errors import EngineStartError
@@ -25,8 +26,7 @@ def see_that_the_hub_has(model: str) -> None:
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
-    is_here = isinstance(huggingface_hub.try_to_load_from_cache(model, "config.json"), str)
-    if is_here or os.environ.get(OTHER_HUB, "0").casefold() not in ("", "0", "false"):
+    if _is_here(model) or os.environ.get(OTHER_HUB, "0").casefold() not in ("", "0", "false"):
         return
     try:
         huggingface_hub.HfApi().model_info(model, timeout=ASK_S)
@@ -44,3 +44,12 @@ def see_that_the_hub_has(model: str) -> None:
             f"({why}): give a folder or a server's URL; "
             f"{START_HERE}"
         ) from error
+
+
+def _is_here(model: str) -> bool:
+    """Whether anything of it was fetched before, of whichever revision and form."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=model, repo_type="model")
+    return any((folder / "snapshots").glob("*"))

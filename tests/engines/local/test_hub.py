@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,15 @@ def test_without_the_network_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(EngineStartError, match=r"'org/elsewhere' was not fetched before"):
         see_that_the_hub_has("org/elsewhere")
+
+
+def test_what_was_fetched_before_is_not_asked_for(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "models--org--here" / "snapshots" / "0123abc").mkdir(parents=True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    see_that_the_hub_has("org/here")
+    assert asked == []
 
 
 def test_another_hub_is_left_to_vllm(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
