@@ -224,9 +224,11 @@ def see_that_it_may_be_a_hub_id(name: str) -> None:
     hint = hint_of(name)
     if hint is None and HUB_ID.fullmatch(name) and not name.startswith((".", "/", "~")):
         return
-    forms = "Give one of: " + "; ".join(f"{kind} ({what})" for kind, what in KINDS.items())
+    if hint is not None:
+        raise ModelError(f"no model {name!r} here. {hint} {START_HERE}")
+    forms = "; ".join(f"{kind} ({what})" for kind, what in KINDS.items())
     raise ModelError(
-        f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. {hint or forms}; "
+        f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. Give one of: {forms}; "
         f"{START_HERE}"
     )
 
