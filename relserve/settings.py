@@ -247,6 +247,11 @@ class Settings:
         "learnt lengths of answers and step times are kept on disk for the next engine: 1 (default) or 0",
         _flag,
     )
+    keep_error_texts: bool = _setting(
+        False,
+        "failed rows that a command keeps for `relserve sql --errors` have their texts: 1 or 0 (default)",
+        _flag,
+    )
     deadline_s: float | None = _setting(
         None,
         "seconds after which rows without an answer are NULL, of calls that give no deadline; "

@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from relserve.cache.faults import what_to_do
+from relserve.cache.kept_errors import FILE_NAME as ERRORS
 from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
 from relserve.cli.console import console
 from relserve.errors import RelserveError, UsageError
@@ -121,6 +122,8 @@ def clear_command(
             _clear_values(yes)
         return
     _clear_answers(model, older_than, yes)
+    if not is_some:
+        (load().cache_dir / ERRORS).unlink(missing_ok=True)
     if not is_some and value_indexes():
         _clear_values(yes)
 

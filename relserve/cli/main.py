@@ -66,12 +66,17 @@ def demo_command(model: Model = None) -> None:
 
 @app.command("sql")
 def sql_command(
-    text: Annotated[str, typer.Argument(help="One or more statements, a .sql file of them, or - for stdin.")],
+    text: Annotated[
+        str | None, typer.Argument(help="One or more statements, a .sql file of them, or - for stdin.")
+    ] = None,
     db: Database = None,
     model: Model = None,
     format: Annotated[Format, typer.Option(help="How to write the result.")] = Format.table,
     examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
     stats: Annotated[bool, typer.Option(help="Show llm_queries() on stderr at the end.")] = False,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Show the failed rows; without TEXT those of the last command.")
+    ] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
 ) -> None:
     """Run SQL with llm functions.
@@ -82,13 +87,13 @@ def sql_command(
     * `relserve sql --examples "SELECT review, llm_score('Stars? {}', review) FROM reviews LIMIT 5"`
     * `relserve sql --db shop.db --model http://127.0.0.1:8000/v1 --format csv "SELECT .." > out.csv`
 
-    Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `FROM llm_errors()` says why.
-    `EXPLAIN SELECT ..` shows what would be asked.
+    Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `relserve sql --errors`, or
+    `FROM llm_errors()`, says why. `EXPLAIN SELECT ..` shows what would be asked.
     """
     with loading_line(LOADING):
         from relserve.cli import sql
 
-    sql.run(text, db, model, format, examples, stats, cache)
+    sql.run(text, db, model, format, examples, stats, cache, errors)
 
 
 app.command("ask")(ask_command)

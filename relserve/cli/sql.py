@@ -6,17 +6,19 @@ import sys
 from pathlib import Path
 
 from relserve import api
-from relserve.cli import demo
+from relserve.cli import demo, failed_rows
 from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 from relserve.errors import UsageError
+from relserve.session.history import History
 from relserve.settings import prefer_shared
 
 
 def run(
-    text: str, db: Path | None, model: str | None, format: Format, examples: bool, stats: bool, cache: bool
-) -> None:
+    text: str | None, db: Path | None, model: str | None, format: Format, examples: bool, stats: bool,
+    cache: bool, errors: bool = False,
+) -> None:  # fmt: skip
     """Run statements and write the last one's result to stdout.
 
     Args:
@@ -25,16 +27,38 @@ def run(
         examples: put the shipped tables on the connection.
         stats: write llm_queries() to stderr at the end.
         cache: use kept answers, and keep new ones.
+        errors: write the failed rows to stderr at the end; without a text, to stdout those of the last
+            command that had some.
 
     Raises:
-        UsageError: the text cannot be read.
+        UsageError: there is no text, or it cannot be read.
     """
+    if text is None:
+        if not errors:
+            raise UsageError("what is to run? Give SQL, a .sql file, or - for stdin; --errors needs none")
+        _show_kept(format)
+        return
     with connect(db, model, examples, cache) as con:
-        relation = con.sql(text_of(text))
-        if relation is not None:
-            write(relation.to_arrow_table(), format)
+        history, query = con.session.history, text_of(text)
+        if "llm_errors" in query.lower():
+            failed_rows.recall(history)
+        with failed_rows.kept_for_the_next(history):
+            relation = con.sql(query)
+            if relation is not None:
+                write(relation.to_arrow_table(), format)
+        if errors:
+            print_table(console(stderr=True), failed_rows.table(history))
         if stats:
             print_table(console(stderr=True), demo.rows(con, demo.STATS))
+
+
+def _show_kept(format: Format) -> None:
+    """Write the failed rows of the last command that had some."""
+    history = History()
+    if not failed_rows.recall(history):
+        sys.stderr.write("relserve: no failed rows are kept of earlier commands\n")
+        return
+    write(failed_rows.table(history, statement=0), format)
 
 
 def explain(text: str, db: Path | None, model: str | None, examples: bool) -> None:
