@@ -9,6 +9,7 @@ import duckdb
 import relserve_duckdb
 
 from relserve.cache.cache import AnswerCache, shared_cache
+from relserve.cache.kept_pace import shared_paces
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
 from relserve.call.slo import classes, slo_of
@@ -192,7 +193,10 @@ def new_session(
     asked = slo if slo is not None else settings.slo or None
     limits = None if asked is None else slo_of("slo", asked)
     hosts = ModelHosts([model, settings.model], settings.model_hosts)
-    return Session(find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts)
+    paces = shared_paces(settings.cache_dir) if settings.keep_learnt else None
+    return Session(
+        find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts, paces=paces
+    )  # fmt: skip
 
 
 def _checked(model: str | None, engine: Engine | None, kv_cache: str | None) -> str | None:

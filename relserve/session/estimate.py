@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log
 from typing import NamedTuple
 
+from relserve.cache.kept_pace import Pace
 from relserve.call.prefix_share import BLOCK, prefix_share
 from relserve.call.relquery import Submission
 from relserve.call.token_counts import CHARS_A_TOKEN
@@ -24,6 +25,7 @@ from relserve.session.prompt_price import (
 SAMPLE = 2_000  # prompts tokenised; of more, every k-th
 SAMPLE_CHARS = 4_000_000
 MAX_EVIDENCE = 5  # earlier relQueries that tell the pace: the largest
+NEAR = 10.0  # an earlier process's relQuery of so many times the tokens, or less, tells before step times do
 MIN_EVIDENCE = 0.02  # of the tokens to come; a relQuery of a few rows says little about one of thousands
 NUM_SEQS, STEP_TOKENS = 128, 2048  # rows and tokens of a step that vLLM sets where the user does not
 
@@ -79,7 +81,12 @@ class TimeEstimate(NamedTuple):
 
 
 def estimate(
-    engine: Engine, submission: Submission, record: QueryRecord, history: History, num_cached: int | None
+    engine: Engine,
+    submission: Submission,
+    record: QueryRecord,
+    history: History,
+    num_cached: int | None,
+    kept: Sequence[Pace] = (),
 ) -> Estimate:
     """What a relQuery that was not submitted would cost; starts no engine.
 
@@ -87,6 +94,7 @@ def estimate(
         record: its record, as it is before the first reply.
         history: of earlier relQueries, for their pace.
         num_cached: how many of its prompts have an answer that is kept; None: none is ever kept.
+        kept: what the model's relQueries took in earlier processes.
     """
     local = engine if isinstance(engine, Estimable) else None
     sizes = (
@@ -101,8 +109,13 @@ def estimate(
     pace = TimeEstimate(0.0, "nothing to ask")
     if num_sent:
         pace = _by_history(work, output.is_learnt, record, history)
+        before, is_near = _by_kept(work, output.is_learnt, record, kept)
+        if pace.seconds is None and is_near:
+            pace = before
         if pace.seconds is None and local is not None and (cost := local.find_cost()) is not None:
             pace = by_cost(work, cost, local.max_num_seqs, output.longest)
+        if pace.seconds is None and before.seconds is not None:
+            pace = before
     return Estimate(
         record.function, record.template, record.model, record.num_rows, record.num_null, record.num_distinct,
         num_cached, prompt_tokens, sizes.is_counted and not num_cached, sizes.shared,
@@ -165,6 +178,44 @@ def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, histor
         return TimeEstimate(None, "earlier relQueries were too small to tell")
     rate = sum(map(_tokens, past)) / sum(map(_seconds, past))
     return TimeEstimate(tokens / rate, f"{len(past)} earlier relQuer{'y' if len(past) == 1 else 'ies'}")
+
+
+def _by_kept(
+    work: ExpectedWork, is_learnt: bool, record: QueryRecord, kept: Sequence[Pace]
+) -> tuple[TimeEstimate, bool]:
+    """Seconds at the pace of those relQueries of earlier processes that were nearest in size.
+
+    An engine is quicker with many rows at once than with few, so that those of another size tell less.
+
+    Returns:
+        The estimate, and whether their sizes are near.
+    """
+    alike = [each for each in kept if each.function == record.function and each.prompts]
+    output = work.output_tokens
+    if not is_learnt and alike:
+        output = min(output, sum(each.output_tokens for each in alike) / sum(each.prompts for each in alike))
+    tokens = work.prompt_tokens + work.num_prompts * output
+    fit = [each for each in kept if each.seconds > 0 and each.tokens >= MIN_EVIDENCE * tokens]
+    if not fit or not tokens:
+        return TimeEstimate(None, "nothing is known of this model's pace yet"), False
+    nearest = sorted(fit, key=lambda each: _distance(each.tokens, tokens))[:MAX_EVIDENCE]
+    near = [each for each in nearest if _distance(each.tokens, tokens) <= log(NEAR)]
+    told = near or nearest
+    rate = sum(each.tokens for each in told) / sum(each.seconds for each in told)
+    basis = f"{len(told)} relQuer{'y' if len(told) == 1 else 'ies'} of earlier processes"
+    return TimeEstimate(tokens / rate, basis), bool(near)
+
+
+def _distance(tokens: float, others: float) -> float:
+    return abs(log(tokens / others))
+
+
+def pace_of(record: QueryRecord) -> Pace | None:
+    """What a relQuery took, for later processes; None where it tells nothing of the model's pace."""
+    if record.state != "done" or not _tokens(record) or _seconds(record) <= 0:
+        return None
+    num_asked = record.num_done - record.num_cached
+    return Pace(record.function, num_asked, _tokens(record), record.usage.output_tokens, _seconds(record))
 
 
 def _tokens(q: QueryRecord) -> int:

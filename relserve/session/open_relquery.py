@@ -9,13 +9,16 @@ from types import TracebackType
 from typing import Any, cast
 
 from relserve.cache.cache import AnswerCache
+from relserve.cache.kept_pace import PaceFile
 from relserve.call.answer_types import Answer
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, Submission
-from relserve.engines.protocol import Engine
+from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import OptionError
 from relserve.machine import traces
+from relserve.machine.hardware import machine_key
 from relserve.session.cached_answers import CachedAnswers
+from relserve.session.estimate import pace_of
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.habits import habit_of
@@ -54,10 +57,13 @@ class OpenRelQuery:
         foreign_tables: ForeignTables | None = None,
         is_whole: Callable[[str], bool] | None = None,
         cache_salt: str | None = None,
+        paces: PaceFile | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
         self._first_engine: Engine | None = engine  # for the first round
+        self._paces = None if engine.model == "scripted" else paces  # whose answers are made up at once
+        self._pace_key = pace_key(engine) if self._paces is not None else ""
         self._step, self._is_whole, self._cache_salt = step, is_whole, cache_salt
         self._sorts, self._cancel, self._foreign_tables = sorts, cancel, foreign_tables
         self._known: dict[Key, Answer] | None = {} if remembers else None
@@ -149,6 +155,9 @@ class OpenRelQuery:
     def close(self, error: BaseException | None = None) -> None:
         """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
         self._recorder.close(error)
+        paces, self._paces = self._paces, None
+        if paces is not None and (pace := pace_of(self.record)) is not None:
+            paces.add(self._pace_key, pace)
 
     def __enter__(self) -> OpenRelQuery:
         return self
@@ -212,6 +221,11 @@ class OpenRelQuery:
         with self._lock:
             self._num_sent += num_now
             return self._num_sent + max(0, (announced or 0) - self.record.num_distinct)
+
+
+def pace_key(engine: Engine) -> str:
+    """Whose pace it is: the model's, and this machine's where it runs here."""
+    return f"{engine.model} {machine_key()}" if isinstance(engine, Estimable) else engine.model
 
 
 def submission_of(

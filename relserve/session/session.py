@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from relserve.cache.cache import AnswerCache
+from relserve.cache.kept_pace import PaceFile
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
 from relserve.call.slo import Slo
@@ -21,7 +22,7 @@ from relserve.session.folding import FoldedRows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
 from relserve.session.model_hosts import ModelHosts
-from relserve.session.open_relquery import OpenRelQuery, cached_answers, submission_of
+from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_key, submission_of
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.progress import Progress
 from relserve.session.round import Enough
@@ -43,6 +44,7 @@ class Session:
         slo: limits of the tokens of calls that give none; None: none.
         model_hosts: the servers that calls in SQL may name.
         cache_salt: see `Submission`.
+        paces: where it is kept how long relQueries took, for EXPLAIN in other processes; None: nowhere.
     """
 
     find_engine: Callable[[str | None], Engine]
@@ -54,6 +56,7 @@ class Session:
     slo: Slo | None = None
     model_hosts: ModelHosts = field(default_factory=ModelHosts)
     cache_salt: str | None = None
+    paces: PaceFile | None = None
 
     def run(
         self,
@@ -125,7 +128,7 @@ class Session:
             statement=self.history.new_statement() if statement is None else statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
             step=self._in_time(site, step),
-            is_whole=is_whole, cache_salt=self.cache_salt,
+            is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
         )  # fmt: skip
 
     def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:
@@ -187,4 +190,5 @@ class Session:
             num_cached = cached_answers(self.cache, engine, submission, site).count(
                 cancel or threading.Event()
             )
-        return estimate(engine, submission, record, self.history, num_cached)
+        kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
+        return estimate(engine, submission, record, self.history, num_cached, kept)
