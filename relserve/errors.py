@@ -41,12 +41,14 @@ class UsageError(RelserveError, ValueError):
 class TemplateError(UsageError):
     """A template is wrong at `position` (characters from its start).
 
-    The message shows the line of the template and a caret under the place.
+    The message shows the line of the template and a caret under the place; neither where the template is "",
+    since what was given may be somebody's text.
     """
 
     def __init__(self, problem: str, template: str, position: int, hint: str = "") -> None:
         self.problem, self.template, self.position, self.hint = problem, template, position, hint
-        super().__init__(f"{problem}\n{_caret(template, position)}" + (f"\n{hint}" if hint else ""))
+        shown = [_caret(template, position)] if template else []
+        super().__init__("\n".join([problem, *shown, *([hint] if hint else [])]))
 
 
 class OptionError(UsageError):

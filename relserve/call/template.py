@@ -71,6 +71,12 @@ class Template:
                 self.text, missing.position,
                 "Add the missing argument after the template, or write {{ and }} for literal braces.",
             )  # fmt: skip
+        if num_args > self.num_inputs and not self.fields:
+            raise TemplateError(
+                "argument 1 has no placeholder: the template, which comes before it, has none", "", 0,
+                "Put {} where the value belongs. If template and text are swapped, the template comes "
+                "first: llm('Sum up: {}', column).",
+            )  # fmt: skip
         if num_args > self.num_inputs:
             raise TemplateError(
                 f"argument {self.num_inputs + 1} has no placeholder: the template takes "
@@ -128,6 +134,22 @@ class BoundTemplate:
                 return None
             texts.append(value if type(value) is str else text_of(value))
         return self._format % tuple(texts)
+
+
+def has_placeholders(text: Any) -> bool:
+    """Whether something is the text of a template with placeholders."""
+    try:
+        return isinstance(text, str) and bool(Template.parse(text).fields)
+    except TemplateError:
+        return False
+
+
+def swapped(function: str) -> TemplateError:
+    """The error of a call whose template stands where a value does; it shows neither."""
+    return TemplateError(
+        f"{function}() has a text before its template", "", 0,
+        f"The template comes first: {function}('Sum up: {{}}', column).",
+    )  # fmt: skip
 
 
 def text_of(value: Any) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
-from relserve.call.template import Template
-from relserve.errors import UsageError
+from relserve.call.template import Template, has_placeholders, swapped
+from relserve.errors import TemplateError, UsageError
 from relserve_duckdb.text.call_limits import (
     AGGREGATE,
     AGGREGATE_LIST,
@@ -72,10 +72,15 @@ def check_call(call: LlmCall, parameters: Parameters) -> None:
     _check_options(call, parameters)
     text = _constant(call.template, parameters)
     if isinstance(text, str):
-        template = Template.parse(text)
-        by_name = len(call.values) == 1 and template.names
-        if not (by_name and _may_be_row(call.values[0], parameters)):
-            template.bind(len(call.values))
+        try:
+            template = Template.parse(text)
+            by_name = len(call.values) == 1 and template.names
+            if not (by_name and _may_be_row(call.values[0], parameters)):
+                template.bind(len(call.values))
+        except TemplateError as error:
+            if any(has_placeholders(_constant(value, parameters)) for value in call.values):
+                raise swapped(call.function) from None  # the error quotes what may be somebody's text
+            raise error
 
 
 def by_name(parameters: Any) -> Parameters:

@@ -12,9 +12,9 @@ import pyarrow.types as kinds
 
 from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite
-from relserve.call.template import BoundTemplate, Template, text_of
+from relserve.call.template import BoundTemplate, Template, has_placeholders, swapped, text_of
 from relserve.call.values import constant_of, values_of
-from relserve.errors import OptionError, UsageError
+from relserve.errors import OptionError, TemplateError, UsageError
 from relserve.session.aggregate import numbered
 from relserve_duckdb.text.call_limits import (
     ASCENDING,
@@ -109,8 +109,13 @@ def make_chunk(function: str, template: str, options: str, given: list[Any], num
         )
     if len(given) > MAX_VALUES:
         raise UsageError(too_many_values(function))
-    values, fields = _row_columns(template, given)
-    site = find_site(function, template, options, len(given), fields)
+    try:
+        values, fields = _row_columns(template, given)
+        site = find_site(function, template, options, len(given), fields)
+    except TemplateError as error:
+        if any(has_placeholders(_same_text(column)) for column in given):
+            raise swapped(function) from None  # the error quotes what may be somebody's text
+        raise error
     lists = list(map(values_of, values))
     return Chunk(site, lists, _prompts(site.binding, lists, num_rows))
 
@@ -153,6 +158,14 @@ def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str,
     row = given[0]
     row = row.combine_chunks() if isinstance(row, pa.ChunkedArray) else row
     return row.flatten(), tuple(field.name for field in row.type)
+
+
+def _same_text(column: Any) -> Any:
+    """The text of all rows of a column; None where they differ or are no texts."""
+    if not len(column) or not kinds.is_string(column.type):
+        return None
+    same, text = constant_of(column)
+    return text if same else None
 
 
 def _is_unset(kind: pa.DataType) -> bool:

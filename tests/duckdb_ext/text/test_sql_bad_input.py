@@ -128,6 +128,21 @@ def test_failed_row_raises_when_asked_to(prefetch: bool) -> None:
     assert made.rows("SELECT llm('{}', 'short')") != []
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT llm('Dear Sir, Alice', 'Sum up: {}')",
+        "SELECT llm_filter(x, 'Sum up: {}') FROM (VALUES ('Dear {Sir, Alice')) t(x)",
+        "SELECT llm('{Dear} {Sir}, Alice', 'Sum up: {text}')",
+        "SELECT llm_agg('Dear Sir, Alice', 'Sum up: {}')",
+    ],
+)
+def test_the_error_of_swapped_arguments_shows_no_text(made: Made, sql: str) -> None:
+    with pytest.raises(TemplateError, match="template comes") as caught:
+        made.rows(sql)
+    assert "Alice" not in str(caught.value)
+
+
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_dead_engine_fails_the_query_and_not_the_connection(prefetch: bool) -> None:
     made = make(prefetch, dies_after=100, chunk=50)
