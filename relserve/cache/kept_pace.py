@@ -39,7 +39,7 @@ _lock = threading.Lock()
 _files: dict[Path, PaceFile] = {}
 
 
-class Pace(NamedTuple):
+class KeptPace(NamedTuple):
     """What one relQuery took.
 
     Attributes:
@@ -75,7 +75,7 @@ class PaceFile:
         self._path = folder / FILE_NAME
         self._owner = os.getpid()
         self._mutex = threading.Lock()
-        self._pending: list[tuple[str, Pace]] = []
+        self._pending: list[tuple[str, KeptPace]] = []
         self._written_s = float("-inf")  # of time.monotonic()
         atexit.register(self.flush)
 
@@ -84,7 +84,7 @@ class PaceFile:
         """False in a forked child, whose parent writes what was pending."""
         return os.getpid() == self._owner
 
-    def add(self, model: str, pace: Pace) -> None:
+    def add(self, model: str, pace: KeptPace) -> None:
         """Keep what a relQuery took: at once, or soon and at the latest when the process ends."""
         with self._mutex:
             self._pending.append((model, pace))
@@ -92,7 +92,7 @@ class PaceFile:
         if not waits:
             self.flush()
 
-    def find(self, model: str) -> list[Pace]:
+    def find(self, model: str) -> list[KeptPace]:
         """What is kept of a model, the latest first."""
         self.flush()
         if not self._path.exists():
@@ -101,7 +101,7 @@ class PaceFile:
             with closing(sqlite3.connect(self._path, WAIT_S)) as db:
                 if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
                     return []
-                return [Pace(*row) for row in db.execute(_READ, (model,))]
+                return [KeptPace(*row) for row in db.execute(_READ, (model,))]
         except sqlite3.Error as error:
             logger.warning("what relQueries took cannot be read from %s (%s)", self._path, error)
             return []
@@ -118,7 +118,7 @@ class PaceFile:
             except (sqlite3.Error, OSError) as error:
                 logger.warning("what relQueries took is not kept in %s (%s)", self._path, error)
 
-    def _write(self, pending: list[tuple[str, Pace]]) -> None:
+    def _write(self, pending: list[tuple[str, KeptPace]]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(self._path, WAIT_S, isolation_level=None)) as db, db:

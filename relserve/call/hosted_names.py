@@ -11,7 +11,7 @@ START_HERE = "docs/models.md, 'Start here', has lines to paste"
 OLLAMA = "http://127.0.0.1:11434/v1"
 
 
-class Host(NamedTuple):
+class Vendor(NamedTuple):
     """A service with an OpenAI-compatible endpoint.
 
     Attributes:
@@ -32,18 +32,20 @@ class Host(NamedTuple):
 
 
 HOSTS = (
-    Host("OpenAI", "https://api.openai.com/v1", r"gpt-\d|chatgpt-|o\d(?:-|$)", ("openai",), "OPENAI_API_KEY"),
-    Host("Azure OpenAI", "https://RESOURCE.openai.azure.com/openai/v1", "", ("azure",), lists_all=False),
-    Host("Anthropic", "https://api.anthropic.com/v1", "claude-", ("anthropic",), lists_all=False),
-    Host(
+    Vendor(
+        "OpenAI", "https://api.openai.com/v1", r"gpt-\d|chatgpt-|o\d(?:-|$)", ("openai",), "OPENAI_API_KEY",
+    ),
+    Vendor("Azure OpenAI", "https://RESOURCE.openai.azure.com/openai/v1", "", ("azure",), lists_all=False),
+    Vendor("Anthropic", "https://api.anthropic.com/v1", "claude-", ("anthropic",), lists_all=False),
+    Vendor(
         "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-",
         ("google", "gemini", "models"),
     ),
-    Host("OpenRouter", "https://openrouter.ai/api/v1", "", ("openrouter",)),
-    Host("Mistral", "https://api.mistral.ai/v1", r"mistral-(?:small|medium|large)-latest", ("mistral",)),
-    Host("DeepSeek", "https://api.deepseek.com/v1", r"deepseek-(?:chat|reasoner)$", ("deepseek",)),
-    Host("xAI", "https://api.x.ai/v1", "grok-", ("xai", "x-ai")),
-    Host("ollama", OLLAMA, "", ("ollama", "ollama_chat"), ""),
+    Vendor("OpenRouter", "https://openrouter.ai/api/v1", "", ("openrouter",)),
+    Vendor("Mistral", "https://api.mistral.ai/v1", r"mistral-(?:small|medium|large)-latest", ("mistral",)),
+    Vendor("DeepSeek", "https://api.deepseek.com/v1", r"deepseek-(?:chat|reasoner)$", ("deepseek",)),
+    Vendor("xAI", "https://api.x.ai/v1", "grok-", ("xai", "x-ai")),
+    Vendor("ollama", OLLAMA, "", ("ollama", "ollama_chat"), ""),
 )  # fmt: skip
 
 _HTTP = re.compile(r"(?:localhost|[\w.-]+):\d{2,5}(?:/.*)?(?:#.*)?|(?:localhost|127\.0\.0\.1)/.*")
@@ -76,11 +78,11 @@ def lists_all(url: str) -> bool:
     return not any(server.endswith(_domain(host)) for host in HOSTS if not host.lists_all)
 
 
-def _domain(host: Host) -> str:
+def _domain(host: Vendor) -> str:
     return host_of(host.url).removeprefix("resource")  # which each customer has a name for
 
 
-def _is_of(host: Host, name: str) -> bool:
+def _is_of(host: Vendor, name: str) -> bool:
     prefix, slash, rest = name.partition("/")
     if slash and prefix.casefold() not in host.prefixes:
         return False
@@ -89,10 +91,10 @@ def _is_of(host: Host, name: str) -> bool:
     return re.match(host.own, rest if slash else name, re.IGNORECASE) is not None
 
 
-def _without_prefix(name: str, host: Host) -> str:
+def _without_prefix(name: str, host: Vendor) -> str:
     prefix, slash, rest = name.partition("/")
     return rest if slash and prefix.casefold() in host.prefixes else name
 
 
-def _ollama_if_tagged(name: str) -> Host | None:
+def _ollama_if_tagged(name: str) -> Vendor | None:
     return HOSTS[-1] if _TAGGED.fullmatch(name) else None

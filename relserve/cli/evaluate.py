@@ -14,8 +14,8 @@ import pyarrow as pa
 import relserve
 from relserve.cli.console import console
 from relserve.cli.data_files import scan_of
-from relserve.cli.evaluate_command import Part
 from relserve.cli.evaluate_view import for_people
+from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 from relserve.errors import UsageError

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
-
-
-class Part(StrEnum):
-    """The tables of an evaluation."""
-
-    summary = "summary"
-    classes = "classes"
-    confusion = "confusion"
-    comparison = "comparison"
-    worst = "worst"
-    rows = "rows"
 
 
 def evaluate_command(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, log
 from typing import NamedTuple
 
-from relserve.cache.kept_pace import Pace
+from relserve.cache.kept_pace import KeptPace
 from relserve.call.prefix_share import BLOCK, prefix_share
 from relserve.call.relquery import Submission
 from relserve.call.token_counts import CHARS_A_TOKEN
@@ -86,7 +86,7 @@ def estimate(
     record: QueryRecord,
     history: History,
     num_cached: int | None,
-    kept: Sequence[Pace] = (),
+    kept: Sequence[KeptPace] = (),
 ) -> Estimate:
     """What a relQuery that was not submitted would cost; starts no engine.
 
@@ -181,7 +181,7 @@ def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, histor
 
 
 def _by_kept(
-    work: ExpectedWork, is_learnt: bool, record: QueryRecord, kept: Sequence[Pace]
+    work: ExpectedWork, is_learnt: bool, record: QueryRecord, kept: Sequence[KeptPace]
 ) -> tuple[TimeEstimate, bool]:
     """Seconds at the pace of those relQueries of earlier processes that were nearest in size.
 
@@ -210,12 +210,12 @@ def _distance(tokens: float, others: float) -> float:
     return abs(log(tokens / others))
 
 
-def pace_of(record: QueryRecord) -> Pace | None:
+def pace_of(record: QueryRecord) -> KeptPace | None:
     """What a relQuery took, for later processes; None where it tells nothing of the model's pace."""
     if record.state != "done" or not _tokens(record) or _seconds(record) <= 0:
         return None
     num_asked = record.num_done - record.num_cached
-    return Pace(record.function, num_asked, _tokens(record), record.usage.output_tokens, _seconds(record))
+    return KeptPace(record.function, num_asked, _tokens(record), record.usage.output_tokens, _seconds(record))
 
 
 def _tokens(q: QueryRecord) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from relserve.cache import kept_pace
-from relserve.cache.kept_pace import FILE_NAME, MOST_A_MODEL, Pace, PaceFile
+from relserve.cache.kept_pace import FILE_NAME, MOST_A_MODEL, KeptPace, PaceFile
 from relserve.call.options import Options
 from relserve.call.relquery import CallSite, RelQuery, Sampling, Submission, Usage
 from relserve.call.template import Template
@@ -18,10 +18,10 @@ from relserve.session.folding import fold_rows
 from relserve.session.history import History, QueryRecord
 from relserve.session.session import Session
 
-HUNDRED = Pace("llm", 100, 10_000, 200, 5.0)  # 2,000 tokens a second
+HUNDRED = KeptPace("llm", 100, 10_000, 200, 5.0)  # 2,000 tokens a second
 
 
-def seconds(kept: list[Pace], num_prompts: int) -> tuple[float | None, str]:
+def seconds(kept: list[KeptPace], num_prompts: int) -> tuple[float | None, str]:
     asked = Submission("r", [f"{i:04} " + "x" * 391 for i in range(num_prompts)], Sampling(50))
     record = QueryRecord("r", "llm", "t {}", "m", num_prompts, num_prompts)
     found = estimate(ScriptedEngine(), asked, record, History(), None, kept)
@@ -30,9 +30,9 @@ def seconds(kept: list[Pace], num_prompts: int) -> tuple[float | None, str]:
 
 def test_another_process_finds_what_was_kept(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom relserve.cache.kept_pace import Pace, PaceFile\n"
+        "import sys\nfrom pathlib import Path\nfrom relserve.cache.kept_pace import KeptPace, PaceFile\n"
         "paces = PaceFile(Path(sys.argv[1]))\n"
-        "for i in range(3): paces.add('m', Pace('llm', 100, 10_000, 200, 5.0 + i))"  # two at its end
+        "for i in range(3): paces.add('m', KeptPace('llm', 100, 10_000, 200, 5.0 + i))"  # two at its end
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60)
     assert PaceFile(tmp_path).find("m") == [HUNDRED._replace(seconds=each) for each in (7.0, 6.0, 5.0)]
@@ -68,7 +68,7 @@ def test_a_file_that_is_no_database_is_no_pace(tmp_path: Path) -> None:
 
 
 def test_those_of_a_near_size_tell_the_time() -> None:
-    small = Pace("llm", 4, 400, 8, 2.0)  # few at once are slow
+    small = KeptPace("llm", 4, 400, 8, 2.0)  # few at once are slow
     told, basis = seconds([small, HUNDRED], 100)
     assert told == pytest.approx(5.0, rel=0.05)
     assert basis == "1 relQuery of earlier processes"
@@ -88,10 +88,10 @@ def test_a_session_elsewhere_tells_the_time_by_it(tmp_path: Path, model: str, is
 
 
 def test_what_tells_no_pace_is_not_kept() -> None:
-    def took(**more: object) -> Pace | None:
+    def took(**more: object) -> KeptPace | None:
         given = dict(num_done=2, state="done", seconds=1.0, usage=Usage(20, 0, 4)) | more
         return pace_of(QueryRecord("r", "llm", "{}", "m", 2, 2, **given))  # type: ignore[arg-type]
 
-    assert took() == Pace("llm", 2, 24, 4, 1.0)
-    assert took(num_cached=1) == Pace("llm", 1, 24, 4, 1.0)
+    assert took() == KeptPace("llm", 2, 24, 4, 1.0)
+    assert took(num_cached=1) == KeptPace("llm", 1, 24, 4, 1.0)
     assert [took(state="failed"), took(seconds=None), took(usage=Usage())] == [None] * 3
