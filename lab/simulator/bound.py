@@ -54,7 +54,7 @@ def shortest_first(jobs: Sequence[RelQueryWork]) -> list[float]:
     """Latencies in seconds under preemptive SRPT on one server that works on one job at a time.
 
     No schedule has a lower mean when the server can do no more than one second of work a second (Schrage
-    1968). What that assumes of an engine is said above.
+    1968). What that assumes of an engine stands above.
     """
     coming = sorted(jobs)
     waiting: list[tuple[float, float]] = []  # work left, arrival

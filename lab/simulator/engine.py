@@ -273,7 +273,7 @@ class SimulatedEngine:
         return self._renew(touched, now_s)
 
     def _end_rows(self, rel: SimRel) -> None:
-        """The rows of a relQuery that have said everything at its clock end."""
+        """The rows of a relQuery that have generated all their tokens at its clock end."""
         for row in rel.finish.pop(rel.clock):
             rel.end_decode(row)
             self._free(row, row.num_prompt + row.num_output - 1)

@@ -93,7 +93,7 @@ class SimulatedCurveEngine:
         heapq.heappush(self._ends, (job.ends_at, self._count, request_id))
 
     def generated(self, request_id: str) -> float:
-        """Tokens that a request has said, its prompt counted first."""
+        """Tokens that a request has generated, its prompt counted first."""
         job = self.jobs[request_id]
         done = self._counter - job.begun_at - self._before(job.num_prompt)
         return min(max(done, 0.0), float(job.num_output))

@@ -148,7 +148,7 @@ class Budgeted:
         )  # fmt: skip
 
     def ended(self, request: SimRequest) -> None:
-        """A request has said all."""
+        """A request has generated its last token."""
         came_s, token_s = request.spec.arrival_s, request.token_s
         self._first_s.pop(request.request_id, None)
         self._late_s.pop(request.request_id, None)

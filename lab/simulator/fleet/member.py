@@ -120,7 +120,7 @@ class SimMember:
     """One process of a member after the other; decides nothing and has no clock.
 
     Where it `may_jump`, steps that decode the same rows, all that it has, are one event and not asked of the
-    budget policy: from the second on, until one of the rows has said all, memory is short, or somebody comes.
+    budget policy: from the second on, until one of the rows ends, memory is short, or somebody comes.
 
     Attributes:
         incarnation: how many processes there were before; -1 before the first.

@@ -55,7 +55,7 @@ class SimulatedRequestsEngine:
     """Requests, memory, and the mechanics of a step; decides nothing and has no clock.
 
     Args:
-        on_end: is told of each request that has said all.
+        on_end: is told of each request that has ended.
 
     Attributes:
         table: the unfinished requests as the policy sees them.
@@ -171,7 +171,7 @@ class SimulatedRequestsEngine:
         )  # fmt: skip
 
     def finish(self, step: RequestsStep, now_s: float) -> None:
-        """End a step: each request that has computed all says one more token; those that have said all go."""
+        """End a step: a request that has computed all generates a token; one that has all of its own goes."""
         for request in step.cut:
             self.table.hold(request.request_id, request.cache, request.num_computed)
         self.table.answered([request.request_id for request in step.done], now_s)
@@ -209,7 +209,7 @@ class SimulatedRequestsEngine:
     def decodes(self, requests: Sequence[SimRequest], now_s: float) -> Column:
         """When each of the steps ends that decode these requests, in a row from now on.
 
-        There are so many until one of them has said all or memory is short, if nobody else comes in.
+        There are so many until one of them ends or memory is short, if nobody else comes in.
         """
         sizes = np.array([self._sizes[r.cache] for r in requests if r.cache])
         tokens = np.array([r.num_tokens for r in requests])
@@ -222,7 +222,7 @@ class SimulatedRequestsEngine:
         return np.add.accumulate(np.concatenate([[now_s], seconds]))[1:]
 
     def gave_tokens(self, requests: Sequence[SimRequest], token_s: Sequence[float]) -> None:
-        """All these requests have decoded at these times; those that have said all go."""
+        """All these requests have decoded at these times; those that have all their tokens go."""
         number = len(token_s)
         for request in requests:
             assert request.cache is not None

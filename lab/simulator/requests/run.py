@@ -47,7 +47,7 @@ def simulate(
     Args:
         requests: in any order of arrival.
         may_jump: whether decisions that cannot differ from the one before are repeated unasked.
-        on_end: is told of each request that has said all.
+        on_end: is told of each request that has ended.
 
     Raises:
         RuntimeError: the policy runs nothing although nothing more will come, or overcommits the memory.

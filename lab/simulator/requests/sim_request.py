@@ -24,7 +24,7 @@ class SimRequest:
     """A request that has come.
 
     Attributes:
-        num_tokens: its prompt and what it has said.
+        num_tokens: its prompt and what it has generated.
         num_computed: of them, those in memory.
         cache: what it holds; None: nothing, it waits.
         blocks: that it holds.
@@ -46,5 +46,5 @@ class SimRequest:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has said all."""
+        """Whether it has generated all its tokens."""
         return len(self.token_s) >= self.spec.num_output

@@ -248,7 +248,7 @@ class StepEngine:
         return done
 
     def _end_of_prompt(self, step: SimStep, done: list[SimStep]) -> None:
-        """The first token is said."""
+        """The first token is generated."""
         self._partial.remove(step)
         self.load.output_tokens -= 1
         if step.spec.output_tokens <= 1:

@@ -1,7 +1,7 @@
 """One engine's admission controller: who waits, who runs, what is learnt of speeds and classes. No clock.
 
 An engine, `relserve serve` or a gateway calls `offered` for a request that comes, `progress` now and then
-with the tokens that those inside have said, `poll` to learn who starts, and `done` for one that has ended.
+with the tokens that are generated so far, `poll` to learn who starts, and `done` for one that has ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn,
 from relserve.policies.admission.scalability import SpeedSample
 from relserve.policies.admission.static import best_limit
 
-SAMPLE_S = 0.2  # between two measured speeds, at least; `SAMPLE_TOKENS` have to be said, too
+SAMPLE_S = 0.2  # between two measured speeds, at least; `SAMPLE_TOKENS` have to be generated, too
 SAMPLE_TOKENS, LONGEST_SAMPLE_S = 5.0, 1.0  # by half of those that run, or else so long
 BLIND_S = 1.0  # without one, whole requests tell the speed
 RENEWS = 0.05  # weight of the newest in what is learnt of a group
@@ -135,7 +135,7 @@ class AdmissionController:
         return AdmissionTurn(started, tuple(refused))
 
     def progress(self, output_tokens: Mapping[str, float], now_s: float) -> None:
-        """Tokens that those inside have said; from two of these a speed is measured."""
+        """Tokens that those inside have generated; from two of these a speed is measured."""
         self._pass(now_s)
         for request_id, tokens in output_tokens.items():
             if request_id in self._inside:
@@ -154,7 +154,7 @@ class AdmissionController:
             self._mark = (now_s, self._load_s, dict(output_tokens))
 
     def done(self, request_id: str, now_s: float, tokens: float) -> AdmissionTurn:
-        """A request has ended, having said so many tokens; who starts in its place.
+        """A request has ended, having generated so many tokens; who starts in its place.
 
         Raises:
             KeyError: it does not run.
@@ -179,7 +179,7 @@ class AdmissionController:
         return self.poll(now_s)._replace(work=work)
 
     def gone(self, request_id: str, now_s: float, tokens: float = 0.0) -> None:
-        """A request was cancelled, wherever it is; one that ran had said so many tokens.
+        """A request was cancelled, wherever it is; one that ran had generated so many tokens.
 
         Unknown ones are none of the controller's business.
         """

@@ -54,7 +54,7 @@ class Shares:
         self._due[user] = self._due.get(user, 0.0) + self._weighed(user, tokens)
 
     def ended(self, user: str, expected: float, tokens: float) -> None:
-        """It has ended, or was given up, having said so many in place of those expected."""
+        """It has ended, or was given up, having generated so many in place of those expected."""
         self._got[user] = self._settled(user) + self._weighed(user, tokens)
         self._due[user] = self._due.get(user, 0.0) - self._weighed(user, expected)
 

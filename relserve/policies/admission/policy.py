@@ -11,7 +11,7 @@ from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Fit
 
 UNKNOWN_SPREAD = 0.5  # of the logarithm of lengths of a group that was not seen before
-LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it has said more than expected
+LEAST_LEFT = 0.15  # of the work of a request, that remains at least when it has generated more than expected
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class RunningRequest:
         admitted_s: when it started.
         needed_speed: the speed that it needed then, tokens a second; 0 where its limit was lost.
         began, load_s: the controller's counters of tokens and of load over time, as of then.
-        num_output_tokens: that it has said, as far as the engine has told.
+        num_output_tokens: that it has generated, as far as the engine has told.
     """
 
     request: AdmissionRequest

@@ -118,7 +118,7 @@ class Router:
         """A request has ended; one that is not known counts for nothing.
 
         Args:
-            num_output: tokens that it said; None where it was cancelled or failed.
+            num_output: tokens that it generated; None where it was cancelled or failed.
         """
         found = self.open.pop(request_id, None)
         if found is None:

@@ -21,7 +21,7 @@ class Request:
 
     Attributes:
         prompt_tokens: of it, those included that a member may hold.
-        output_tokens: expected to be said.
+        output_tokens: that are expected to be generated.
         ttft_slo_s, tpot_slo_s: its limits on the first token and on the mean of the others.
         cached_tokens: how much of the prompt a member is taken to hold, by name; 0 where it is missing.
     """
@@ -61,7 +61,7 @@ class Report(NamedTuple):
         free_tokens: memory left after what those that wait will need, M_e; may be below 0.
         peak_tokens_per_s: P_e,max, of the same model.
         waiting_tokens: of `prompt_tokens`, those of requests that wait.
-        output_tokens: expected to be said by all that it has.
+        output_tokens: that all it has are expected to generate.
         budget_tokens: tokens of its latest step that could have had more.
         incarnation, sequence: a process that starts again has a higher incarnation, and each report a
             higher sequence number than the one before.
@@ -94,7 +94,7 @@ class EngineLoad:
         budget_tokens: of a step.
         num_waiting, num_running: requests that wait, and those that hold memory.
         prompt_tokens: still to be computed, of both.
-        output_tokens: still to be said by what is expected, of both; below 0 where more was said.
+        output_tokens: still expected to be generated, of both; below 0 where more was generated.
         waiting_s: work of those that wait, t_queue of HexGen-Text2SQL's Eq. 3.
     """
 
