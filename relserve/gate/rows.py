@@ -32,11 +32,11 @@ class GatedRows:
         self._ready: deque[Permit] = deque()
         self._error: AdmissionError | None = None
         chars = sum(map(len, submission.prompts)) / max(len(submission.prompts), 1)
-        self._party = gate.request_group(
+        self._group = gate.request_group(
             user, chars / CHARS_A_TOKEN, output_cap, _seconds_left(submission.deadline_s),
             submission.kind or "", self._started, self._refused, submission.told, num_rows,
         )  # fmt: skip
-        gate.come(self._party)
+        gate.come(self._group)
 
     async def take(self, most: int) -> list[Permit]:
         """Permits for the next rows, at least one and at most so many.
@@ -54,15 +54,15 @@ class GatedRows:
     def done(self, permit: Permit, tokens: float) -> None:
         """A row has ended, having said so many tokens."""
         permit.num_output_tokens = tokens
-        self._gate.done(self._party, permit)
+        self._gate.done(self._group, permit)
 
     def gone(self, permit: Permit) -> None:
         """A row was given up."""
-        self._gate.gone(self._party, permit)
+        self._gate.gone(self._group, permit)
 
     def leave(self) -> None:
         """Give up what waits and runs."""
-        self._gate.leave(self._party)
+        self._gate.leave(self._group)
 
     def _started(self, permit: Permit) -> None:
         self._ready.append(permit)

@@ -154,7 +154,7 @@ class _State:
                                     - chance_below(k.limit_s * slower, k.work, k.spread)))
                 for k in view.learnt.values() if k.per_s and k.work and 0 < k.limit_s < inf
             ]  # fmt: skip
-        return sum([loss for its_work, loss in self._coming if its_work < work])
+        return sum([loss for coming_work, loss in self._coming if coming_work < work])
 
     def _chances(self, remaining: Array) -> Array:
         if not len(remaining):

@@ -125,13 +125,13 @@ def _with_running(
     state: RelState, num_unseen: int, tokens: float, prefills: int, decodes: float
 ) -> AloneWork:
     """The batches of the waiting rows, and what the rows in progress add to them."""
-    prefill_left, decodes_left = state.prefill_left, state.max_decode_left
+    prefill_left, remaining = state.prefill_left, state.max_decode_left
     if prefill_left and not prefills:
         prefills = 1
     if decodes:  # those that run decode beside the first wave
-        decodes_left -= state.longest_output
-    if decodes_left > 0:
-        decodes += decodes_left
+        remaining -= state.longest_output
+    if remaining > 0:
+        decodes += remaining
     outputs = (state.num_waiting + num_unseen) * state.row_output + state.sum_decode_left
     return AloneWork(tokens + prefill_left, outputs, prefills, decodes)
 

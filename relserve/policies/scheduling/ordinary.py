@@ -223,10 +223,10 @@ class OrdinaryTraffic:
         if not self._has_others:
             self._lead_s, self._goes_first = -ahead_s, False
             return
-        theirs_s = view.cost.decode_per_request_s * self._num_decodes
-        if self._was_first or theirs_s > passed_s:
-            theirs_s = passed_s
-        lead_s = self._lead_s + 2.0 * theirs_s - passed_s
+        ordinary_s = view.cost.decode_per_request_s * self._num_decodes
+        if self._was_first or ordinary_s > passed_s:
+            ordinary_s = passed_s
+        lead_s = self._lead_s + 2.0 * ordinary_s - passed_s
         self._lead_s = min(max(lead_s, -ahead_s), ahead_s)
         kv_tokens = sum([state.arrived_tokens for state in self._running.values()])
         self._goes_first = (

@@ -48,7 +48,7 @@ class _Rel:
         """Of its rows, as far as there is evidence: of a kind that is new nobody is to be kept waiting."""
         return min(self.state.longest_output, max(self.state.seen_output, self.state.row_output))
 
-    def steps_left(self, step: int) -> float:
+    def remaining_steps(self, step: int) -> float:
         """Decode steps until the last row that was admitted ends."""
         return self.longest_output - 1 - (step - self.admitted[-1][1])
 
@@ -150,14 +150,14 @@ class FcfsShadow:
         token_s = max(self._prefill_s / limits.max_num_batched_tokens, cost.prefill_per_token_s)
         found, tokens = {}, 0.0
         for rel_id, rel in {**self._decoding, **self._waiting}.items():
-            steps = rel.longest_output if rel.num_waiting else rel.steps_left(self._num_steps)
+            steps = rel.longest_output if rel.num_waiting else rel.remaining_steps(self._num_steps)
             tokens += rel.num_waiting * rel.tokens
             done_s = self._clock_s + tokens * token_s + max(steps, 1.0) * decode_s
             found[rel_id] = done_s - rel.state.arrival_s
         return found
 
     def _is_done(self, rel: _Rel) -> bool:
-        return not rel.num_waiting and (not rel.admitted or rel.steps_left(self._num_steps) <= 0)
+        return not rel.num_waiting and (not rel.admitted or rel.remaining_steps(self._num_steps) <= 0)
 
     def _step(self, cost: CostModel, limits: EngineLimits) -> float:
         """Compute a step; gives how long it takes."""
@@ -182,7 +182,7 @@ class FcfsShadow:
 
     def _admitted(self, num_decoding: float, limits: EngineLimits) -> tuple[list[tuple[_Rel, float]], float]:
         """The rows that a step admits, and their tokens."""
-        budget = tokens_left = max(limits.max_num_batched_tokens - num_decoding, 1.0)
+        budget = remaining = max(limits.max_num_batched_tokens - num_decoding, 1.0)
         slots = limits.max_num_seqs - num_decoding
         memory = limits.kv_tokens - sum([r.num_decoding * r.held_tokens for r in self._decoding.values()])
         admitted: list[tuple[_Rel, float]] = []
@@ -191,13 +191,13 @@ class FcfsShadow:
             if not rel.num_waiting:
                 self._decoding[rel.state.rel_id] = self._waiting.pop(rel.state.rel_id)
                 continue
-            num_rows = min(rel.num_waiting, tokens_left / rel.tokens, slots, memory / rel.held_tokens)
+            num_rows = min(rel.num_waiting, remaining / rel.tokens, slots, memory / rel.held_tokens)
             if not self._decoding and not admitted:  # an empty engine takes a row, however large
                 num_rows = max(num_rows, min(rel.num_waiting, 1.0))
             if num_rows < LEAST_ROWS:
                 break
             admitted.append((rel, num_rows))
-            tokens_left -= num_rows * rel.tokens
+            remaining -= num_rows * rel.tokens
             slots -= num_rows
             memory -= num_rows * rel.held_tokens
-        return admitted, budget - tokens_left
+        return admitted, budget - remaining
