@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Literal
 
 from relserve.call.hosts import is_url
@@ -48,18 +47,18 @@ def _look_at_fleet(path: str, settings: Settings) -> tuple[Literal["ok", "failed
 
 
 def _look_at_server(url: str, key: ServerKey) -> tuple[Literal["ok", "failed"], str, str]:
-    from relserve.engines.http.server import base_url_of, clients_of, close_all, find_served
+    from relserve.engines.http.client import JsonClient
+    from relserve.engines.http.server import base_url_of, find_served
 
     host, _, wanted = url.partition("#")
 
     async def asked() -> str:
-        clients = clients_of(base_url_of(host), key.text, ANSWER_S, 1)
+        client = JsonClient(base_url_of(host), key.text, ANSWER_S)
         try:
             async with asyncio.timeout(ANSWER_S):
-                served = await find_served(clients[0], host, wanted or None, key)
+                served = await find_served(client, host, wanted or None, key)
         finally:
-            with suppress(OSError):
-                await close_all(clients)
+            await client.close()
         return served.model
 
     try:

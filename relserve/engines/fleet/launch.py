@@ -46,7 +46,7 @@ class UrlLauncher:
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`; members are the same that serve a model of the same name."""
-        from relserve.engines.http.engine import HttpEngine  # and openai with it, in half a second
+        from relserve.engines.http.engine import HttpEngine  # and aiohttp with it
 
         engine = HttpEngine(
             spec.url, served_model=None if "#" in spec.url else self.model or None,
@@ -63,14 +63,13 @@ class UrlLauncher:
 
     async def ping(self, engine: Engine) -> bool:
         """See `Launcher.ping`."""
-        import openai
-
+        from relserve.engines.http.client import StatusError
         from relserve.engines.http.server import ModelServer, list_models
 
         server = getattr(engine, "server", None)
         if isinstance(server, ModelServer) and server.concurrency.limit >= LEAST_SLOTS:
-            with suppress(openai.APIStatusError):  # an answer all the same, of a server that lists no models
-                await list_models(server.clients[-1])
+            with suppress(StatusError):  # an answer all the same, of a server that lists no models
+                await list_models(server.client)
         return True
 
     async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:
@@ -79,11 +78,8 @@ class UrlLauncher:
 
         server = getattr(engine, "server", None)
         assert isinstance(server, ModelServer)
-        client = server.clients[0]
-        return ApiPlace(
-            str(client.base_url).rstrip("/"), server.model, is_vllm=server.dialect.is_vllm,
-            headers={"authorization": f"Bearer {client.api_key}"},
-        )  # fmt: skip
+        client = server.client
+        return ApiPlace(client.base_url, server.model, is_vllm=server.dialect.is_vllm, headers=client.headers)
 
 
 @dataclass(frozen=True)

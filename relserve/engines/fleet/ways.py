@@ -7,15 +7,15 @@ import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
 from relserve.call.token_counts import count_of
 from relserve.engines.fleet.member import ApiPlace, FleetMember, Launched
+from relserve.engines.http.client import CONNECT_S, proxy_of
 from relserve.errors import EngineDeadError, EngineError
 
-CONNECT_S = 10.0
 APP_S = 20.0  # in which a member that was started here makes its web app
 LIST_S = 1.0  # in which a server that is up lists its models
 NOT_HERE = "it runs on another machine, where its OpenAI server cannot be reached; its rows of SQL it gets"
@@ -115,13 +115,11 @@ _closing: set[asyncio.Future[None]] = set()
 
 
 def _client_of(place: ApiPlace) -> aiohttp.ClientSession:
-    host = urlsplit(place.url).hostname or ""
     at = place.socket
     connector = aiohttp.TCPConnector(limit=0) if at is None else aiohttp.UnixConnector(str(at), limit=0)
-    is_here = at is not None or host in ("localhost", "::1") or host.startswith("127.")
     return aiohttp.ClientSession(
         connector=connector, headers=place.headers, cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S), trust_env=not is_here,
+        timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S), proxy=None if at else proxy_of(URL(place.url)),
     )  # fmt: skip
 
 

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Callable
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
+from relserve.engines.http.client import JsonClient
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.rows import HttpRows
-from relserve.engines.http.server import ModelServer, base_url_of, clients_of, close_all, find_served
+from relserve.engines.http.server import ModelServer, base_url_of, find_served
 from relserve.engines.keys import ServerKey
 from relserve.errors import EngineDeadError, EngineError, ModelError
 
@@ -84,7 +85,7 @@ class HttpEngine:
         server = await self._started()
         if server is known:
             try:
-                served = await find_served(server.clients[0], self._url, None, server.key)
+                served = await find_served(server.client, self._url, None, server.key)
             except (EngineError, ModelError):
                 return None  # it may pass; `answer` finds out
             if served.model != server.model:
@@ -140,18 +141,18 @@ class HttpEngine:
         async with self._starting:
             if self._server is None:
                 key = self._api_key() if callable(self._api_key) else ServerKey(self._api_key)
-                clients = clients_of(self._base_url, key.text, self._timeout_s, self._max_in_flight)
+                client = JsonClient(self._base_url, key.text, self._timeout_s)
                 try:
-                    served = await find_served(clients[0], self._url, self._wanted, key)
+                    served = await find_served(client, self._url, self._wanted, key)
                 except BaseException:
-                    await close_all(clients)
+                    await client.close()
                     raise
                 log.info("%s: %s", self._url, served)
                 dialect = Dialect(is_vllm=served.is_vllm, is_llama_cpp=served.is_llama_cpp)
                 # What waits inside a server that answers one at a time would time out there.
                 most = min(MAX_QUEUED, self._max_in_flight) if served.one_at_a_time else self._max_in_flight
                 concurrency = ConcurrencyLimit(most)
-                self._server = ModelServer(self.model, clients, served.model, dialect, concurrency, key)
+                self._server = ModelServer(self.model, client, served.model, dialect, concurrency, key)
             return self._server
 
     async def _forget(self, server: ModelServer, error: EngineError | ModelError) -> None:
@@ -161,4 +162,4 @@ class HttpEngine:
         for rows in self._running:
             if rows.server is server:
                 rows.inbox.put_nowait(type(error)(str(error)))
-        await close_all(server.clients)
+        await server.client.close()

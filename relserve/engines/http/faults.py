@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import NamedTuple
 
-import openai
+import aiohttp
 
+from relserve.engines.http.client import NO_RESPONSE, StatusError, why_no_response
 from relserve.engines.http.dialect import NO_SYSTEM_ROLE
 from relserve.engines.http.reply import UnreadableReply
 from relserve.errors import FailureKind
@@ -57,20 +59,18 @@ class Fault(NamedTuple):
 
 
 def fault_of(error: Exception) -> Fault:
-    """What an error of the openai package, or an unreadable reply, means."""
-    if isinstance(error, openai.APIStatusError):
-        names = (str(error.code), str(error.type))
-        after_s = _retry_after_s(error.response.headers)
-        return _of_status(error.status_code, what_it_said(error), names, after_s)
+    """What an error of `JsonClient`, or an unreadable reply, means."""
+    if isinstance(error, StatusError):
+        told = error.body if isinstance(error.body, dict) else {}
+        names = (str(told.get("code")), str(told.get("type")))
+        return _of_status(error.status, what_it_said(error), names, _retry_after_s(error.headers))
     if isinstance(error, UnreadableReply) and error.status:
         return _of_status(error.status, f"HTTP 200: {error}")
-    if isinstance(error, openai.APITimeoutError) and type(error.__cause__).__name__ != "ConnectTimeout":
+    if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError):
         return Fault(RetryAction.RETRY_ONCE, "the server did not answer in time")
-    if isinstance(error, openai.APIConnectionError):
-        return Fault(RetryAction.CHECK_SERVER, _roots(error))
-    if isinstance(error, (UnreadableReply, openai.APIResponseValidationError, ValueError)):
-        return Fault(RetryAction.RETRY, str(error) or "the server's reply is not JSON")
-    return Fault(RetryAction.FAIL_ROW, _roots(error))
+    if isinstance(error, NO_RESPONSE):
+        return Fault(RetryAction.CHECK_SERVER, why_no_response(error))
+    return Fault(RetryAction.RETRY, str(error) or "the server's reply is not JSON")
 
 
 def _of_status(status: int, message: str, names: tuple[str, ...] = (), after_s: float | None = None) -> Fault:
@@ -98,42 +98,29 @@ def _of_status(status: int, message: str, names: tuple[str, ...] = (), after_s: 
     return Fault(RetryAction.FAIL_ROW, message, status, None, kind)
 
 
-def what_it_said(error: openai.APIStatusError) -> str:
+def what_it_said(error: StatusError) -> str:
     """The server's own words, without the JSON around them."""
     body = error.body
     if isinstance(body, dict):
         words = body.get("message") or body.get("detail") or body.get("error") or body
     else:
-        words = body or error.message
+        words = body or f"status {error.status} and no more"
     try:
         message = " ".join(str(words).split())
     except RecursionError:
         message = "an error that is nested too deeply"
-    return f"HTTP {error.status_code}: {message[:500]}"
+    return f"HTTP {error.status}: {message[:500]}"
 
 
-def _retry_after_s(headers: object) -> float | None:
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks to wait; None when it does not say, or nonsense."""
-    get = headers.get  # type: ignore[attr-defined]
     try:
-        if (ms := get("retry-after-ms")) is not None:
+        if (ms := headers.get("retry-after-ms")) is not None:
             return max(0.0, float(ms) / 1000)
-        if (value := get("retry-after")) is None:
+        if (value := headers.get("retry-after")) is None:
             return None
         if re.fullmatch(r"[0-9.]+", value):
             return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError, OSError):
         return None
-
-
-def _roots(error: BaseException) -> str:
-    """The error's message with those of its causes."""
-    parts: list[str] = []
-    step: BaseException | None = error
-    while step is not None:
-        message = str(step).strip(". ") or type(step).__name__
-        if message not in parts:
-            parts.append(message)
-        step = step.__cause__ or step.__context__
-    return ": ".join(parts[:3])

@@ -8,12 +8,11 @@ import random
 import re
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
-
-import openai
+from typing import NoReturn
 
 from relserve.call.ebnf import EbnfError
 from relserve.call.relquery import Reply, Sampling, Submission
+from relserve.engines.http.client import NO_RESPONSE, StatusError
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
 from relserve.engines.http.reply import UnreadableReply, in_json, read_reply
@@ -134,16 +133,13 @@ class HttpRows:
     async def _send(self, index: int, dialect: Dialect, submission: Submission) -> Reply | Fault:
         try:
             body = dialect.body(self.server.model, submission.prompts[index], submission)
-            options: Any = {"headers": self.submission.trace} if self.submission.trace else {}
-            data = in_json(
-                await self.server.client(index).post(dialect.path, cast_to=object, body=body, options=options)
-            )
+            data = in_json(await self.server.client.post(dialect.path, body, self.submission.trace))
             reply = read_reply(data, index, dialect.wraps(submission.sampling.grammar), submission.sampling)
         except EbnfError as error:
             return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
         except RecursionError:
             return Reply(index, None, Failure(FailureKind.UNPARSABLE, "the reply is nested too deeply"))
-        except (openai.OpenAIError, UnreadableReply, ValueError) as error:
+        except (StatusError, *NO_RESPONSE, UnreadableReply, ValueError) as error:
             return fault_of(error)
         by_grammar = dialect.is_vllm or dialect.is_llama_cpp  # from the first token on: it leaves no thoughts
         if self.submission.sampling.thinking and by_grammar and not shows_thoughts(data):
@@ -209,10 +205,10 @@ class HttpRows:
         """The row's failure; an error where the server is gone rather than the row bad."""
         if fault.action is RetryAction.CHECK_SERVER:
             try:
-                await list_models(self.server.client(index))
-            except openai.APIStatusError:
+                await list_models(self.server.client)
+            except StatusError:
                 pass  # it is there, after all
-            except (openai.APIConnectionError, ValueError) as error:
+            except (*NO_RESPONSE, ValueError) as error:
                 raise EngineDeadError(
                     f"{self.server.name} no longer answers ({fault.message}); answers that came before stand"
                 ) from error

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import math
-import os
-import ssl
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from http import HTTPStatus
+from typing import NamedTuple
 
-import openai
+from yarl import URL
 
 from relserve.call.hosted_names import START_HERE, lists_all
+from relserve.engines.http.client import NO_RESPONSE, JsonClient, StatusError
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import RetryAction, fault_of
@@ -21,14 +17,8 @@ from relserve.engines.http.reply import in_json, shown
 from relserve.engines.keys import ServerKey
 from relserve.errors import EngineStartError, ModelError, RelserveError
 
-NO_KEY = "none"  # the openai package insists on a key; servers without keys ignore it
-CONNECT_S = 10.0
 LIST_S = 30.0
 MAX_LISTED = 20
-PER_POOL = 32
-MAX_POOLS = 16
-
-Clients = tuple[openai.AsyncOpenAI, ...]
 
 
 class RemoteModel(NamedTuple):
@@ -45,15 +35,11 @@ class ModelServer:
     """A server that was found to serve the model, and what was learned of it since."""
 
     name: str  # by which users know it
-    clients: Clients
+    client: JsonClient
     model: str
     dialect: Dialect
     concurrency: ConcurrencyLimit
     key: ServerKey
-
-    def client(self, index: int) -> openai.AsyncOpenAI:
-        """The client for a row."""
-        return self.clients[index % len(self.clients)]
 
 
 def base_url_of(url: str) -> str:
@@ -62,61 +48,18 @@ def base_url_of(url: str) -> str:
     Raises:
         ModelError: it is no http(s) URL.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = URL(url)
+    except ValueError:  # a port that is none, a bracket that is not closed
+        parts = URL()
+    if parts.scheme not in ("http", "https") or not parts.host:
         raise ModelError(
             f"{url!r} is not the URL of a server; write it as 'http://host:port/v1'; {START_HERE}"
         )
     return url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
 
 
-def clients_of(base_url: str, api_key: str | None, timeout_s: float, max_in_flight: int) -> Clients:
-    """Clients that do not retry by themselves: the concurrency limit must see every refusal.
-
-    Several, since a connection pool looks at all of its connections for each request: with 256 in one
-    pool that costs more than the request itself.
-    """
-    # A proxy named in the environment cannot reach this machine's own ports.
-    host = urlsplit(base_url).hostname or ""
-    local = host in ("localhost", "::1") or host.startswith("127.")
-    # Rows that queued for a connection, under a limit of the pool's own, would time out there.
-    limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
-        max_connections=None, max_keepalive_connections=max_in_flight
-    )
-    tls = _tls_context(not local, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return tuple(
-        openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key or NO_KEY,
-            max_retries=0,
-            timeout=openai.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
-            http_client=openai.DefaultAsyncHttpxClient(verify=tls, trust_env=not local, limits=limits),
-        )
-        for _ in range(min(MAX_POOLS, math.ceil(max_in_flight / PER_POOL)))
-    )
-
-
-@lru_cache(maxsize=8)
-def _tls_context(trust_env: bool, file: str | None, folder: str | None) -> ssl.SSLContext:
-    """The one that httpx makes for a client by itself, where reading the certificates takes 40 ms each time.
-
-    Args:
-        file, folder: what SSL_CERT_FILE and SSL_CERT_DIR say, which it reads.
-    """
-    httpx = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
-    made: ssl.SSLContext = httpx.create_ssl_context(trust_env=trust_env)
-    return made
-
-
-async def close_all(clients: Clients) -> None:
-    """Close their connections."""
-    for client in clients:
-        await client.close()
-
-
-async def find_served(
-    client: openai.AsyncOpenAI, url: str, wanted: str | None, key: ServerKey
-) -> RemoteModel:
+async def find_served(client: JsonClient, url: str, wanted: str | None, key: ServerKey) -> RemoteModel:
     """Ask the server which models it serves.
 
     Args:
@@ -130,15 +73,15 @@ async def find_served(
         return RemoteModel(wanted)
     try:
         cards = _cards(await list_models(client), url)
-    except openai.NotFoundError as error:
+    except (StatusError, *NO_RESPONSE, ValueError) as error:
+        if not isinstance(error, StatusError) or error.status != HTTPStatus.NOT_FOUND:
+            raise start_error(error, url, key) from error
         if wanted is not None:
             return RemoteModel(wanted)  # it may answer all the same: not every server lists its models
         raise EngineStartError(
-            f"{url} answers, but {client.base_url}models gives HTTP 404: check the URL's path (most end "
+            f"{url} answers, but {client.base_url}/models gives HTTP 404: check the URL's path (most end "
             f"in /v1); where a server does not list its models, write '{url}#model'"
         ) from error
-    except (openai.OpenAIError, ValueError) as error:
-        raise start_error(error, url, key) from error
     names = [str(card["id"]) for card in cards]
     owners = {card.get("owned_by") for card in cards}
     is_vllm = "vllm" in owners
@@ -151,12 +94,10 @@ async def find_served(
     )
 
 
-async def list_models(client: openai.AsyncOpenAI) -> object:
-    """The body of GET /models; ValueError where it is nested too deeply to be read."""
-    timeout = client.timeout.read if isinstance(client.timeout, openai.Timeout) else None
-    options: Any = {"timeout": min(LIST_S, timeout or LIST_S)}
+async def list_models(client: JsonClient) -> object:
+    """The body of GET /models; raises as of `JsonClient`, ValueError where it is nested too deeply."""
     try:
-        return in_json(await client.get("/models", cast_to=object, options=options))
+        return in_json(await client.get("/models", LIST_S))
     except RecursionError:
         raise ValueError("GET /models gave JSON that is nested too deeply") from None
 
@@ -173,7 +114,7 @@ def start_error(error: Exception, url: str, key: ServerKey) -> RelserveError:
             f"no LLM server answers at {url} in time: it may be busy, as one that answers one request at a "
             "time is, or be something else; try again later, or check host and port in the URL"
         )
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, NO_RESPONSE):
         return EngineStartError(
             f"no LLM server answers at {url} ({fault.message}): start it, or check host and port in the URL"
         )

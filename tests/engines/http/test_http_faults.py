@@ -291,9 +291,12 @@ def test_the_port_takes_the_connection_and_says_nothing(monkeypatch):
             ask(HttpEngine(f"http://127.0.0.1:{mute.getsockname()[1]}"), ["a"])
 
 
-def test_url_must_be_one():
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://localhost:eight/v1", "http://[::1/v1", "http:///v1", "http://h:65536"]
+)
+def test_url_must_be_one(url):
     with pytest.raises(ModelError, match="http://host:port/v1"):
-        HttpEngine("localhost:8000")
+        HttpEngine(url)
 
 
 def test_a_server_that_vanishes_is_dead_and_may_come_back(fake):

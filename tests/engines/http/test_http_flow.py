@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from contextlib import aclosing
 from dataclasses import replace
@@ -14,7 +13,6 @@ from http_fakes import Answered, said
 
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.engine import HttpEngine
-from relserve.engines.http.server import clients_of
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError
 from tests.waiting import PATIENCE_S
@@ -176,7 +174,7 @@ def test_what_ends_one_relquery_for_good_ends_the_others_too(fake):
     assert all("the key was revoked" in str(error) for error in errors)
 
 
-def test_more_requests_at_once_than_the_openai_package_allows_by_itself(fake):
+def test_more_requests_at_once_than_clients_allow_by_themselves(fake):
     async def handler(body):
         await eventually(lambda: server.max_running == 1100)
         return said("x")
@@ -258,11 +256,3 @@ def test_a_server_is_told_the_span_below_which_it_works(fake):
     spawn(collect(HttpEngine(server.url), submission)).result(timeout=PATIENCE_S)
     ask(HttpEngine(server.url), ["c"])
     assert [each.get("traceparent") for each in server.headers] == [traced["traceparent"]] * 2 + [None]
-
-
-def test_the_machines_certificates_are_read_once(monkeypatch):
-    read = []
-    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *where: read.append(where))
-    for host in ("127.0.0.1", "there.example", "elsewhere.example") * 2:
-        assert len(clients_of(f"https://{host}/v1", None, 1.0, max_in_flight=100)) == 4
-    assert len(read) <= 2  # with the environment's word and without, as some may have been read before

@@ -1,0 +1,120 @@
+"""Who asks a server and by which way: keys, users in URLs, proxies, certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_fakes import Answered, FakeServer
+from server_process import free_port
+from yarl import URL
+
+from relserve.engines.fleet.member import ApiPlace
+from relserve.engines.fleet.ways import _client_of
+from relserve.engines.http.client import JsonClient, StatusError, proxy_of, why_no_response
+from relserve.engines.loop import spawn
+from tests.waiting import PATIENCE_S
+
+FAR = "http://there.example/v1"
+
+
+async def echo(body: dict[str, Any]) -> Answered:
+    return Answered(200, body)
+
+
+async def by_rows(url: str) -> object:
+    client = JsonClient(url, "sesame", 60)
+    try:
+        return await client.post("/completions", {"a": "\u00e9"})
+    finally:
+        await client.close()
+
+
+async def by_chats(url: str) -> object:
+    place = ApiPlace(url, "m", headers={"authorization": "Bearer sesame"})
+    async with _client_of(place) as client, client.post(f"{url}/completions", json={"a": "\u00e9"}) as answer:
+        return await answer.json()
+
+
+@pytest.mark.parametrize("ask", [by_rows, by_chats])
+def test_a_proxy_of_the_environment_is_asked_and_netrc_takes_no_keys_place(
+    fake: Callable[..., FakeServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[[str], Awaitable[object]],
+) -> None:  # fmt: skip
+    proxy = fake(echo)
+    (tmp_path / "netrc").write_text("machine there.example login mallory password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+    assert spawn(ask(FAR)).result(timeout=PATIENCE_S) == {"a": "\u00e9"}
+    assert proxy.requests[0][0] == f"{FAR}/completions"
+    assert proxy.headers[0]["authorization"] == "Bearer sesame"
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "proxy"),
+    [
+        (FAR, {"http_proxy": "http://user:pw@proxy:3128"}, "http://user:pw@proxy:3128"),
+        (FAR, {"all_proxy": "proxy:3128"}, "http://proxy:3128"),
+        (FAR, {"https_proxy": "http://proxy"}, None),
+        (FAR, {"http_proxy": "http://proxy", "no_proxy": "other.example,.example"}, None),
+        ("http://127.0.0.7:8000", {"http_proxy": "http://proxy"}, None),
+        ("http://[::1]:8000", {"http_proxy": "http://proxy"}, None),
+        ("http://localhost", {"all_proxy": "http://proxy"}, None),
+    ],
+)
+def test_which_proxy(
+    monkeypatch: pytest.MonkeyPatch, url: str, environ: dict[str, str], proxy: str | None
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert proxy_of(URL(url)) == (None if proxy is None else URL(proxy))
+
+
+def test_a_user_in_the_url_takes_the_keys_place(fake: Callable[..., FakeServer]) -> None:
+    server = fake(echo)
+    spawn(by_rows(server.url.replace("//", "//me:pa%3Ass@"))).result(timeout=PATIENCE_S)
+    assert server.headers[0]["authorization"] == "Basic bWU6cGE6c3M="  # me:pa:ss
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "content_type", "told"),
+    [
+        (400, {"error": {"message": "no"}}, "application/json", {"message": "no"}),
+        (404, {"detail": "none"}, "application/problem+json", {"detail": "none"}),
+        (502, b" <html>\xff ", "text/html", "<html>\ufffd"),
+        (304, b"", "text/plain", ""),
+    ],
+)
+def test_what_is_no_success_is_an_error_with_what_it_says(
+    fake: Callable[..., FakeServer], status: int, body: object, content_type: str, told: object
+) -> None:
+    async def handler(_: dict[str, Any]) -> Answered:
+        return Answered(status, body, {"Retry-After": "7"}, content_type=content_type)
+
+    with pytest.raises(StatusError) as raised:
+        spawn(by_rows(fake(handler).url)).result(timeout=PATIENCE_S)
+    assert (raised.value.status, raised.value.body) == (status, told)
+    assert raised.value.headers["retry-after"] == "7"
+
+
+def test_who_does_not_answer_is_told_in_the_systems_words() -> None:
+    with pytest.raises(OSError, match="Cannot connect") as raised:
+        spawn(by_rows(f"http://127.0.0.1:{free_port()}/v1")).result(timeout=PATIENCE_S)
+    assert why_no_response(raised.value) == "Connection refused"
+
+
+def test_the_machines_certificates_are_not_read_for_each_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssl, "create_default_context", pytest.fail)
+
+    async def clients() -> None:
+        for host in ("127.0.0.1", "there.example"):
+            await JsonClient(f"https://{host}/v1", "none", 1.0).close()
+
+    asyncio.run(clients())
