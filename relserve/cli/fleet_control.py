@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from relserve.cli import engine_control
 from relserve.cli.console import console
@@ -18,6 +19,7 @@ from relserve.engines.shared.place import is_held
 from relserve.engines.shared.start import connect
 from relserve.engines.shared.wire import read_json, write_json
 from relserve.errors import EngineError
+from relserve.machine.engine_status import status_json
 from relserve.machine.fleet_status import FleetStatus
 from relserve.settings import load
 from relserve.version import VERSION
@@ -45,7 +47,7 @@ def show(file: Path, as_json: bool) -> None:
     """Show a fleet's members; raises EngineError where it is not up."""
     status = _status(file)
     if as_json:
-        print(json.dumps(status.as_dict()))
+        print(status_json(status))
         return
     console().print(fleet_head(status))
     console().print(members_table(status.members), markup=False)
@@ -95,8 +97,8 @@ def _status(file: Path, does: dict[str, Any] | None = None) -> FleetStatus:
     if error := found.get("error"):
         raise EngineError(str(error))
     try:
-        return FleetStatus.of_dict(found)
-    except (ValueError, TypeError, KeyError):
+        return msgspec.convert(found, FleetStatus)
+    except msgspec.ValidationError:
         raise EngineError(
             f"the fleet of {file} runs under another release of relserve, and tells of itself in other words "
             f"than this one ({VERSION}) reads; `relserve fleet down {file}`, then `relserve fleet up {file}`"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -58,11 +58,9 @@ def _live(folder: Path, interval_s: float) -> None:
 
 
 def _write_json(folder: Path) -> None:
-    engines = [engine.as_dict() for engine in read_engines(folder)]
-    gates = [gate.as_dict() for gate in read_gates(folder)]
-    fleets = [fleet.as_dict() for fleet in read_fleets(folder)]
+    engines, gates, fleets = read_engines(folder), read_gates(folder), read_fleets(folder)
     found = {"time_s": time.time(), "engines": engines, "gates": gates, "fleets": fleets}
-    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
     sys.stdout.flush()
 
 

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import re
 import socket
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 from relserve.machine.private_files import write_private
 from relserve.settings import cache_dir
 
-FORMAT = 1  # of the files; a reader leaves those of another format alone
 _numbers = itertools.count(1)
 _NAME = re.compile(r"[a-z]+-(\d+)(-\d+)?\.json(\.tmp)?")
 
 
-class RelStatus(NamedTuple):
+class StatusRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a status file holds: a reader takes it as it is declared, or not at all."""
+
+
+class ProcessStatus(StatusRecord, frozen=True, tag_field="format"):
+    """What a process tells of itself; `tag` is the format, and a reader leaves files of another one alone.
+
+    Attributes:
+        started: when the process started, in the kernel's ticks; None where /proc does not say.
+    """
+
+    pid: int
+    started: int | None
+
+
+class RelStatus(StatusRecord, frozen=True):
     """One unfinished relQuery in an engine.
 
     Attributes:
@@ -52,7 +66,7 @@ class RelStatus(NamedTuple):
     urgency_s: float | None = None
 
 
-class BudgetStatus(NamedTuple):
+class BudgetStatus(StatusRecord, frozen=True):
     """What bounds an engine's steps.
 
     Attributes:
@@ -87,11 +101,10 @@ class BudgetStatus(NamedTuple):
         return f"steps by {self.policy}: {self.tokens:,} tokens{target} ({self.reason}), {rows}{sure}"
 
 
-class EngineStatus(NamedTuple):
+class EngineStatus(ProcessStatus, frozen=True, tag=1):
     """One engine; `rels` are its relQueries in the order in which they are served.
 
     Attributes:
-        started: when its process started, in the kernel's ticks; None where /proc does not say.
         written_s: when this was written, in seconds of the wall clock.
         running, waiting: requests.
         kv_used: share of the KV cache in use.
@@ -101,8 +114,6 @@ class EngineStatus(NamedTuple):
         budget: what bounds its steps; None: nothing.
     """
 
-    pid: int
-    started: int | None
     model: str
     variant: str
     written_s: float
@@ -115,21 +126,10 @@ class EngineStatus(NamedTuple):
     switched: int = 0
     budget: BudgetStatus | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        budget = None if self.budget is None else self.budget._asdict()
-        rels = [rel._asdict() for rel in self.rels]
-        return {"format": FORMAT, **self._asdict(), "rels": rels, "budget": budget}
 
-    @classmethod
-    def of_dict(cls, found: dict[str, Any]) -> EngineStatus:
-        """What `as_dict` gave; raises ValueError or TypeError for anything else."""
-        if found.get("format") != FORMAT:
-            raise ValueError("not a status of this format")
-        fields = {name: value for name, value in found.items() if name != "format"}
-        budget = fields.get("budget")
-        fields["rels"] = [RelStatus(**rel) for rel in fields["rels"]]
-        return cls(**{**fields, "budget": None if budget is None else BudgetStatus(**budget)})
+def status_json(status: StatusRecord) -> str:
+    """A record as its file has it; what is not finite is null."""
+    return msgspec.json.encode(status, enc_hook=float).decode()  # numpy's numbers are no numbers to it
 
 
 def state_dir() -> Path:
@@ -139,7 +139,7 @@ def state_dir() -> Path:
 
 def read_engines(folder: Path) -> list[EngineStatus]:
     """The engines that run, by pid; removes what processes left that have ended."""
-    return read_statuses(folder, "engine", EngineStatus.of_dict)
+    return read_statuses(folder, "engine", EngineStatus)
 
 
 class StatusFile:
@@ -152,12 +152,12 @@ class StatusFile:
     def __init__(self, kind: str, folder: Path | None = None) -> None:
         self.path = (folder or state_dir()) / f"{kind}-{os.getpid()}-{next(_numbers)}.json"
 
-    def write(self, status: AsDict) -> None:
+    def write(self, status: StatusRecord) -> None:
         """Put this in place of what was written before, at once."""
         unfinished = self.path.with_suffix(".json.tmp")
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_private(unfinished, json.dumps(status.as_dict()) + "\n")
+            write_private(unfinished, status_json(status) + "\n")
             unfinished.replace(self.path)
 
     def remove(self) -> None:
@@ -166,32 +166,17 @@ class StatusFile:
             self.path.unlink()
 
 
-class AsDict(Protocol):
-    """What a status file holds."""
-
-    def as_dict(self) -> dict[str, Any]: ...
+Some = TypeVar("Some", bound=ProcessStatus)
 
 
-class Status(Protocol):
-    """What a process wrote of itself: its pid, and when it was started."""
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def started(self) -> int | None: ...
-
-
-Some = TypeVar("Some", bound=Status)
-
-
-def read_statuses(folder: Path, kind: str, of_dict: Callable[[dict[str, Any]], Some]) -> list[Some]:
+def read_statuses(folder: Path, kind: str, record: type[Some]) -> list[Some]:
     """What running processes wrote into files of a kind, by pid; removes what those left that have ended."""
     found = []
     for path in sorted(folder.glob(f"{kind}-*")):
         name = _NAME.fullmatch(path.name)
         if name is None:
             continue
-        status = None if name[3] else _read(path, of_dict)
+        status = None if name[3] else _read(path, record)
         if not is_alive(int(name[1]), None if status is None else status.started):
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -200,10 +185,10 @@ def read_statuses(folder: Path, kind: str, of_dict: Callable[[dict[str, Any]], S
     return sorted(found, key=lambda status: status.pid)
 
 
-def _read(path: Path, of_dict: Callable[[dict[str, Any]], Some]) -> Some | None:
+def _read(path: Path, record: type[Some]) -> Some | None:
     try:
-        return of_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return msgspec.json.decode(path.read_bytes(), type=record)
+    except (OSError, ValueError, RecursionError):
         return None
 
 

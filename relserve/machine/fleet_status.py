@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from relserve.machine.engine_status import read_statuses, started_at
-
-FORMAT = 2
+from relserve.machine.engine_status import ProcessStatus, StatusRecord, read_statuses, started_at
 
 
-class MemberStatus(NamedTuple):
+class MemberStatus(StatusRecord, frozen=True):
     """One member.
 
     Attributes:
@@ -49,19 +46,16 @@ class MemberStatus(NamedTuple):
         )
 
 
-class FleetStatus(NamedTuple):
+class FleetStatus(ProcessStatus, frozen=True, tag=2):
     """One fleet.
 
     Attributes:
-        pid, started: of its owner's process, as of `EngineStatus`.
         policy: of dispatch.
         written_s: when this was written, in seconds of the wall clock.
         queries: relQueries and requests of OpenAI clients under way; `waiting` of their rows are with no
             member yet.
     """
 
-    pid: int
-    started: int | None
     model: str
     policy: str
     written_s: float
@@ -69,22 +63,10 @@ class FleetStatus(NamedTuple):
     waiting: int
     members: list[MemberStatus]
 
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {"format": FORMAT, **self._asdict(), "members": [each._asdict() for each in self.members]}
-
-    @classmethod
-    def of_dict(cls, found: dict[str, Any]) -> FleetStatus:
-        """What `as_dict` gave; raises ValueError or TypeError for anything else."""
-        if found.get("format") != FORMAT:
-            raise ValueError("not a status of this format")
-        fields = {name: value for name, value in found.items() if name != "format"}
-        return cls(**{**fields, "members": [MemberStatus(**each) for each in fields["members"]]})
-
 
 def read_fleets(folder: Path) -> list[FleetStatus]:
     """The fleets of running processes, by pid; removes what processes left that have ended."""
-    return read_statuses(folder, "fleet", FleetStatus.of_dict)
+    return read_statuses(folder, "fleet", FleetStatus)
 
 
 def here(model: str, policy: str, queries: int, waiting: int, members: list[MemberStatus]) -> FleetStatus:

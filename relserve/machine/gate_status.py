@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from relserve.machine.engine_status import StatusFile, read_statuses, started_at
+from relserve.machine.engine_status import (
+    ProcessStatus,
+    StatusFile,
+    StatusRecord,
+    read_statuses,
+    started_at,
+)
 
-FORMAT = 1
 
-
-class UserStatus(NamedTuple):
+class UserStatus(StatusRecord, frozen=True):
     """One user at a gate.
 
     Attributes:
@@ -29,11 +33,10 @@ class UserStatus(NamedTuple):
     estimate_s: float | None = None
 
 
-class GateStatus(NamedTuple):
+class GateStatus(ProcessStatus, frozen=True, tag=1):
     """One gate.
 
     Attributes:
-        pid, started: of its process, as of `EngineStatus`.
         policy: that admits.
         written_s: when this was written, in seconds of the wall clock.
         places: requests that may run at most; None: not known before the engine is up.
@@ -43,8 +46,6 @@ class GateStatus(NamedTuple):
         users: those who wait or run, or did.
     """
 
-    pid: int
-    started: int | None
     model: str
     policy: str
     written_s: float
@@ -53,18 +54,6 @@ class GateStatus(NamedTuple):
     speed: float | None
     error: float
     users: list[UserStatus]
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {"format": FORMAT, **self._asdict(), "users": [user._asdict() for user in self.users]}
-
-    @classmethod
-    def of_dict(cls, found: dict[str, Any]) -> GateStatus:
-        """What `as_dict` gave; raises ValueError or TypeError for anything else."""
-        if found.get("format") != FORMAT:
-            raise ValueError("not a status of this format")
-        fields = {name: value for name, value in found.items() if name != "format"}
-        return cls(**{**fields, "users": [UserStatus(**user) for user in fields["users"]]})
 
 
 class GateFile(StatusFile):
@@ -76,7 +65,7 @@ class GateFile(StatusFile):
 
 def read_gates(folder: Path) -> list[GateStatus]:
     """The gates of running processes, by pid; removes what processes left that have ended."""
-    return read_statuses(folder, "gate", GateStatus.of_dict)
+    return read_statuses(folder, "gate", GateStatus)
 
 
 def here(model: str, policy: str, users: list[UserStatus], **known: Any) -> GateStatus:

@@ -19,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.start import is_engine
 from relserve.engines.loop import engine_loop, spawn
@@ -294,7 +296,7 @@ class Process:
         except EngineError as error:
             await write_json(writer, {"error": str(error)})
             return
-        await write_json(writer, engine.status().as_dict())
+        await write_json(writer, msgspec.to_builtins(engine.status()))
 
     async def _stop(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

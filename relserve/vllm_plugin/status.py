@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import logging
 import os
 import time
@@ -17,7 +16,14 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Protocol
 
-from relserve.machine.engine_status import BudgetStatus, EngineStatus, RelStatus, started_at, state_dir
+from relserve.machine.engine_status import (
+    BudgetStatus,
+    EngineStatus,
+    RelStatus,
+    started_at,
+    state_dir,
+    status_json,
+)
 from relserve.policies.scheduling.driver import RelQueryOutlook
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
@@ -48,7 +54,7 @@ class StatusWriter:
 
     def put(self, status: EngineStatus) -> None:
         """Have this written, in place of what was put before and is not written yet; takes microseconds."""
-        self._file.put(lambda: json.dumps(status.as_dict()) + "\n")
+        self._file.put(lambda: status_json(status) + "\n")
 
     def close(self) -> None:
         """Remove the file, and write no more."""

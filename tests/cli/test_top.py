@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from relserve.cli.plain_text import clock_text
@@ -25,6 +27,7 @@ from relserve.machine.engine_status import (
     read_engines,
     started_at,
     state_dir,
+    status_json,
 )
 from relserve.machine.fleet_status import MemberStatus, read_fleets
 from relserve.machine.fleet_status import here as fleet_here
@@ -44,13 +47,13 @@ def status(pid: int, **changes: Any) -> EngineStatus:
     made = EngineStatus(
         pid, started_at(pid), str(MODEL_DIR), "dpu+marginal", time.time(), 5, 7, 0.25, 9, RELS
     )
-    return made._replace(**changes)
+    return replace(made, **changes)
 
 
 def write(folder: Path, engine: EngineStatus) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"engine-{engine.pid}.json"
-    path.write_text(json.dumps(engine.as_dict()))
+    path.write_text(status_json(engine))
     return path
 
 
@@ -67,7 +70,7 @@ def test_step_budgets_are_told_of_where_there_are_limits() -> None:
     busy = BudgetStatus("ours", 150, 480, "slack", 0.02, 0.973, 0.1, 0.004)
     said = "steps by ours: 480 tokens in 20 ms (slack), 150 with limits, no step below 4 ms, R2 0.97"
     assert said in drawn([status(7, budget=busy)])
-    assert "steps by ours, 3 with limits" in drawn([status(7, budget=idle._replace(limited=3))])
+    assert "steps by ours, 3 with limits" in drawn([status(7, budget=replace(idle, limited=3))])
 
 
 def test_hidden_rows_are_told_of_where_there_are_any() -> None:
@@ -116,6 +119,36 @@ def test_files_that_are_no_status_are_left_alone(tmp_path: Path, text: str) -> N
     path.write_text(text)
     assert read_engines(tmp_path) == []
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"format":1', '"format":2'),
+        ('"waiting":', '"wating":'),
+        ('"kv_used":0.25', '"kv_used":"much"'),
+        ('"rows":10000', '"rows":null'),  # within a record of the list
+        ('"age_s":3.0', '"age_s":3.0,"mood":"good"'),
+        ('"dpu+marginal"', '"\udcff"'),
+    ],
+)
+def test_a_status_with_one_thing_that_it_has_not_is_left_alone(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    path = write(tmp_path, status(os.getpid()))
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong), errors="surrogateescape")
+    assert read_engines(tmp_path) == []
+    path.write_text(text)
+    assert len(read_engines(tmp_path)) == 1
+
+
+def test_numbers_of_numpy_are_numbers_and_what_is_not_finite_is_not_known(tmp_path: Path) -> None:
+    rels = [replace(RELS[0], priority=np.float64(2.5), left_s=float("inf"))]
+    write(tmp_path, status(os.getpid(), kv_used=np.float64(0.5), rels=rels))
+    [found] = read_engines(tmp_path)
+    assert (found.kv_used, found.rels[0].priority, found.rels[0].left_s) == (0.5, 2.5, None)
 
 
 def test_no_folder_is_no_engine(tmp_path: Path) -> None:
@@ -174,8 +207,8 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_deadlines_are_shown_where_there_are_any() -> None:
     assert "slack" not in drawn([status(7)])
     flow = RelStatus("rel-7-2", 1, 0, 0, "waiting", 1.0, 2.0, 3.0, "wf-1", "revise", 65.0, 20.0, -4.0)
-    late = flow._replace(rel_id="rel-7-3", deadline_s=-1.0, slack_s=-9.0, urgency_s=31.25)
-    unknown = flow._replace(rel_id="rel-7-4", slack_s=None, urgency_s=None)
+    late = replace(flow, rel_id="rel-7-3", deadline_s=-1.0, slack_s=-9.0, urgency_s=31.25)
+    unknown = replace(flow, rel_id="rel-7-4", slack_s=None, urgency_s=None)
     now_s = time.time()
     lines = drawn([status(7, rels=[flow, late, unknown, RELS[0]], written_s=now_s - 5)], now_s).splitlines()
     assert "deadline" in lines[1]

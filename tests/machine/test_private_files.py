@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from relserve.engines import registry
-from relserve.machine.engine_status import StatusFile
+from relserve.machine.engine_status import StatusFile, StatusRecord
 from relserve.machine.private_files import open_private, write_private
 from relserve.server.options import ServerOptions
 from relserve.server.server import _log_of
@@ -27,9 +27,8 @@ def _no_umask() -> Iterator[None]:
     os.umask(former)
 
 
-class Written:
-    def as_dict(self) -> dict[str, str]:
-        return {"text": "a user's"}
+class Written(StatusRecord, frozen=True):
+    text: str = "a user's"
 
 
 def log_of_statements(path: Path) -> None:

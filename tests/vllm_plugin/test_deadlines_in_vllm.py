@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import astuple
 
 from relserve.call.rel_tag import RelTag
-from relserve.machine.engine_status import EngineStatus
+from relserve.machine.engine_status import EngineStatus, status_json
 from relserve.tiny import MODEL_DIR
 from tests.modules import later
 
@@ -96,8 +97,8 @@ def test_a_snapshot_tells_deadline_slack_and_urgency() -> None:
     assert rels["r"].slack_s < rels["r"].deadline_s
     assert rels["r"].urgency_s is not None
     assert rels["r"].urgency_s < 0
-    assert rels["p"][8:] == (None,) * 5
-    assert EngineStatus.of_dict(json.loads(json.dumps(found.as_dict()))) == found
+    assert astuple(rels["p"])[8:] == (None,) * 5
+    assert msgspec.json.decode(status_json(found), type=EngineStatus) == found
     scheduler.shutdown()
 
 

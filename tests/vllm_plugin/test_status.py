@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from relserve.call.rel_tag import RelTag
-from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
+from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir, status_json
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.online import FixedCost
 from relserve.tiny import MODEL_DIR
@@ -36,7 +37,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def status(**changes: Any) -> EngineStatus:
     made = EngineStatus(os.getpid(), None, "m", "stock", time.time(), 1, 2, 0.5, 1, [REL])
-    return made._replace(**changes)
+    return replace(made, **changes)
 
 
 def steps(scheduler: Any, arrivals: list[testing.MadeUpArrival], count: int) -> Any:
@@ -105,7 +106,7 @@ def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> No
         assert ordered == sorted(ordered)
     if variant != "stock":
         assert all(rel.left_s > 0 for rel in found.rels)
-    assert EngineStatus.of_dict(json.loads(json.dumps(found.as_dict()))) == found
+    assert msgspec.json.decode(status_json(found), type=EngineStatus) == found
     scheduler.shutdown()
 
 

@@ -10,6 +10,8 @@ from heapq import nlargest
 from itertools import pairwise
 from typing import Any
 
+import msgspec
+
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.machine.fleet_status import FleetStatus
@@ -145,7 +147,7 @@ def _engine(engine: EngineStatus, now: datetime) -> dict[str, Any]:
     return {
         "pid": engine.pid, "model": called(engine.model), "variant": engine.variant,
         "running": engine.running, "waiting": engine.waiting, "kv_used": engine.kv_used,
-        "steps": None if engine.budget is None else engine.budget._asdict(),
+        "steps": msgspec.to_builtins(engine.budget),
         "relqueries": engine.num_rels, "silent_s": max(now.timestamp() - engine.written_s, 0.0),
     }  # fmt: skip
 
@@ -155,7 +157,8 @@ def _fleet(fleet: FleetStatus, now: datetime) -> dict[str, Any]:
         "pid": fleet.pid, "model": fleet.model, "policy": fleet.policy, "relqueries": fleet.queries,
         "waiting": fleet.waiting, "silent_s": max(now.timestamp() - fleet.written_s, 0.0),
         "members": [
-            {**each._asdict(), "shown": each.shown, "why": _short(each.why)} for each in fleet.members
+            {**msgspec.to_builtins(each), "shown": each.shown, "why": _short(each.why)}
+            for each in fleet.members
         ],
     }  # fmt: skip
 

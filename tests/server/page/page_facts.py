@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from relserve.machine.engine_status import BudgetStatus, EngineStatus
@@ -69,7 +70,7 @@ def engine(*rels: object, **changes: object) -> EngineStatus:
     made = EngineStatus(
         os.getpid(), None, "Qwen/Qwen3-8B", "dpu+marginal", 1_800_000_000.0, 5, 7, 0.25, len(rels), list(rels)
     )
-    return made._replace(**changes)
+    return replace(made, **changes)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import time
 from datetime import datetime, timezone
 
 import pytest
+from msgspec.structs import asdict, replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from relserve.call.relquery import Usage
@@ -35,7 +36,7 @@ def busy() -> WrittenFacts:
             GateStatus(8, None, "m", "ours", 0.0, 20, "", 9.0, 0.1, [UserStatus("ann", 3, 40, 90, 2, 7.5)])
         ],
     )
-    facts.fleets_now += [FLEET, FLEET._replace(waiting=8)]  # two of one process and one file
+    facts.fleets_now += [FLEET, replace(FLEET, waiting=8)]  # two of one process and one file
     facts.counters.connected()
     facts.counters.statement_ended(0.02, rows=3)
     facts.counters.statement_ended(2.0, sqlstate="57014")
@@ -230,12 +231,12 @@ def test_a_look_that_fails_does_not_end_the_looking(caplog: pytest.LogCaptureFix
 
 def test_step_budgets_are_shown_and_measured() -> None:
     """An engine that nothing bounds, and numbers that are not known, have none."""
-    engines = [engine(budget=BUDGET), engine(), engine(budget=BUDGET._replace(r2=None))]
+    engines = [engine(budget=BUDGET), engine(), engine(budget=replace(BUDGET, r2=None))]
     facts = WrittenFacts(engines_now=engines)
     with served(facts) as address:
         shown = json.loads(get(f"{address}/api/status")[2])["engines"]
         text = get(f"{address}/metrics")[2]
-    assert [each["steps"] for each in shown] == [BUDGET._asdict(), None, BUDGET._asdict() | {"r2": None}]
+    assert [each["steps"] for each in shown] == [asdict(BUDGET), None, asdict(BUDGET) | {"r2": None}]
     lines = [line for line in text.splitlines() if line.startswith("relserve_engine_step_")]
     assert sum("step_budget_tokens" in line and line.endswith(" 480.0") for line in lines) == 2
     assert sum("step_model_r2" in line for line in lines) == 1

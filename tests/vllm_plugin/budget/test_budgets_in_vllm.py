@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import random
@@ -10,10 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from relserve.machine.engine_status import EngineStatus
+from relserve.machine.engine_status import EngineStatus, status_json
 from relserve.policies.budget.state import Budget, BudgetView
 from relserve.policies.budget.static import within
 from relserve.policies.model.work import Work
@@ -284,7 +284,7 @@ def test_the_status_tells_of_budgets() -> None:
         scheduler.add_request(arrival.request())
     output = scheduler.schedule()
     status = scheduler.publisher.snapshot(scheduler, 0.0)
-    told = EngineStatus.of_dict(json.loads(json.dumps(status.as_dict()))).budget
+    told = msgspec.json.decode(status_json(status), type=EngineStatus).budget
     assert told is not None
     assert told == status.budget
     assert told.decision_ms is not None
