@@ -4,14 +4,13 @@ import json
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from relserve.cache.store import FILE_NAME
+from tests.forked import run_program
 from tests.waiting import Limit
 
 # Runs a query of 3,000 distinct prompts in two connections, one after the other, and tells what happened.
@@ -43,8 +42,7 @@ AS_NOBODY = "os.setgroups([]); os.setgid(65534); os.setuid(65534)" if os.geteuid
 def run(folder: Path, before: str = "", **env: str) -> tuple[dict[str, Any], list[str]]:
     """What a process reports, and the lines that it wrote to stderr."""
     env = {**os.environ, "RELSERVE_CACHE_DIR": str(folder), "RELSERVE_ANSWER_CACHE_MB": "64", **env}
-    command = [sys.executable, "-c", QUERY, before]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+    done = run_program(QUERY, before, env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr.splitlines()
 
@@ -123,7 +121,9 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"this is no database" * 1000, pytest.param(b"\0" * 5000, marks=pytest.mark.long)]
+    "content",
+    [b"this is no database" * 1000, pytest.param(b"\0" * 5000, marks=pytest.mark.long)],
+    ids=["text", "zeros"],
 )
 def test_garbage_is_moved_aside_and_a_new_file_begins(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(content)

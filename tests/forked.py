@@ -1,0 +1,58 @@
+"""Python programs in processes of their own, which find relserve imported: Python forks them off a server."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.waiting import PATIENCE_S
+
+PRELOADED = ["relserve.api", "relserve.cache.cache", "relserve.engines.scripted", "relserve_duckdb"]
+
+
+def run_program(program: str, *args: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program's text to its end, as `python -c` does, in a second less.
+
+    Its standard input is empty. What Python and relserve read of the environment as they are imported is that
+    of the first program.
+
+    Args:
+        env: the whole environment.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder) / "out", Path(folder) / "err"
+        process = context.Process(target=_run, args=(program, args, dict(env), str(out), str(err)))
+        process.start()
+        process.join(2 * PATIENCE_S)
+        if process.exitcode is None:
+            process.kill()
+        assert process.exitcode is not None, "the program did not end"
+        return subprocess.CompletedProcess(args, process.exitcode, out.read_text(), err.read_text())
+
+
+def _run(program: str, args: tuple[str, ...], env: dict[str, str], out: str, err: str) -> None:
+    for number, path in ((1, out), (2, err)):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["-c", *args]
+    try:
+        exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
+    except Exception:
+        traceback.print_exc()
+        raise SystemExit(1) from None
+    finally:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
