@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
+from tests.ending import check_all_ended
 from tests.left_open import closed_at_the_end
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -58,6 +59,12 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _all_ended() -> Iterator[None]:
+    yield
+    check_all_ended()
 
 
 @pytest.fixture(autouse=True)

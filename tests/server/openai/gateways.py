@@ -19,6 +19,7 @@ from relserve.server.page.serving import serving
 from relserve.server.users.quota import Quota
 from relserve.server.users.salts import Salts
 from relserve.server.users.users import Users
+from tests.ending import ends_soon
 
 KEY = "sk-relserve-nobody"
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -83,5 +84,4 @@ def running(make_upstream: Callable[[], Upstream], users: Users | None = None) -
         yield made[0]
     finally:
         done.set()
-        thread.join(60)
-    assert not thread.is_alive()
+        ends_soon(thread)

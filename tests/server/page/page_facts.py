@@ -23,6 +23,7 @@ from relserve.server.page.counters import Counters
 from relserve.server.page.facts import ConnectedClient
 from relserve.server.page.serving import serving
 from relserve.session.history import ErrorRecord, QueryRecord
+from tests.ending import ends_soon
 
 
 @dataclass
@@ -99,8 +100,7 @@ def served(
         yield f"{'https' if options.get('tls') else 'http'}://127.0.0.1:{port[0]}"
     finally:
         done.set()
-        thread.join(60)
-    assert not thread.is_alive()
+        ends_soon(thread)
 
 
 def get(address: str, **headers: str) -> tuple[int, dict[str, str], str]:
