@@ -32,8 +32,11 @@ def test_example_files_run(scripted: Connection, file: Path) -> None:
 
 
 @pytest.mark.vllm
-@pytest.mark.cells(1)
-@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=() if file.stem == "01_first_steps" else pytest.mark.long) for file in FILES],
+    ids=lambda f: f.stem,
+)
 def test_example_files_run_on_the_embedded_model(tiny: Connection, file: Path) -> None:
     check(tiny, file)
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from relserve.cli.main import app
 from relserve.cli.shell.interpreter import COMMANDS
+from tests.command_line import relserve
 
 
 def process(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -77,8 +78,8 @@ def test_the_first_error_ends_a_script_with_status_1(sql: str | bytes, messages:
 
 
 def test_arrow_is_no_format_of_several_results() -> None:
-    done = process("--format", "arrow", "-c", "SELECT 1")
-    assert (done.returncode, done.stdout, "relserve sql --format arrow" in done.stderr) == (1, "", True)
+    done = relserve("shell", "--model", "scripted", "--format", "arrow", "-c", "SELECT 1")
+    assert (done.returncode, done.stdout, b"relserve sql --format arrow" in done.stderr) == (1, b"", True)
 
 
 def hear_ctrl_c() -> None:
@@ -109,13 +110,13 @@ def test_a_reader_that_goes_away_ends_the_script() -> None:
 
 def test_command_option_and_file(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
-    assert process(file, "-c", "CREATE TABLE t AS SELECT 1 AS i").returncode == 0
+    assert shell(file, "-c", "CREATE TABLE t AS SELECT 1 AS i").exit_code == 0
     done = process(
         file, "--format", "csv", "-c", "INSERT INTO t VALUES (2); FROM t;\n.quit\nSELEC", stdin="ignored"
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, '"i"\n1\n2\n', "")
-    done = process(file, "-c", "SELECT 1; SELEC")
-    assert (done.returncode, "in -c, line 1" in done.stderr) == (1, True)
+    again = shell(file, "-c", "SELECT 1; SELEC")
+    assert (again.exit_code, "in -c, line 1" in again.stderr) == (1, True)
 
 
 def test_python_variables_are_not_tables() -> None:

@@ -23,6 +23,7 @@ from relserve.cli.shell_install import START_UP, how_to_load, install
 from relserve.engines.shared.wire import read_json, write_json
 from relserve.errors import UsageError
 from relserve.version import VERSION
+from tests.command_line import relserve
 
 ROOT = Path(__file__).parents[3]
 ZIG = [sys.executable, "-m", "ziglang", "cc"]
@@ -57,7 +58,7 @@ def own_engines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
         "PYTHONPATH", os.pathsep.join(str(ROOT / each) for each in ("", "duckdb_ext", "kernels"))
     )
     yield
-    subprocess.run([sys.executable, "-m", "relserve", "engine", "stop", "--all"], check=True, timeout=60)
+    assert relserve("engine", "stop", "--all").returncode == 0
     shutil.rmtree(folder)
 
 
