@@ -82,3 +82,12 @@ def test_a_text_that_would_be_the_same_is_not_tried_again(catalog):
 def test_a_quoted_null_in_an_array_is_a_text(catalog):
     sql = """select count(*) from pg_get_keywords() where word <> all ('{a,"null","b c"}'::text[])"""
     assert "['a', 'null', 'b c']" in catalog.translate(sql, Client())
+
+
+@pytest.mark.parametrize(
+    "sql", ["select pg_typeof(a)::regtype from t", "select 'int4'::regtype = pg_typeof(a)::regtype from t"]
+)
+def test_a_regtype_of_pg_typeof_is_looked_up_nowhere(catalog, sql):
+    """DuckDB would take seconds to plan macros in macros, each with many uses of its argument."""
+    assert "own.regtype(" not in catalog.translate(sql, Client())
+    assert "regtype_name(_pg.cat.pg_typeof" not in catalog.translate(sql, Client())

@@ -31,11 +31,15 @@ _FUNCTIONS = {
 
 def look_up_names(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
     """'t'::regclass is the oid of t, or its name where it is shown, cast to text, or joined to a text."""
-    for node in list(tree.find_all(exp.Cast)):
+    # what is compared with a pg_typeof() sees its name
+    for node in sorted(tree.find_all(exp.Cast), key=lambda node: not _is_typeof(node.this)):
         kind = _LOOKED_UP.get(_word(node.to))
         if kind is not None:
             wants_name = _wants_name(node, tree)
-            node.replace(own_function(kind + "_name" if wants_name else kind, node.this, schema="own"))
+            if wants_name and kind == "regtype" and _is_typeof(node.this):
+                node.replace(node.this)  # it is the name; in a macro's text DuckDB would plan it for seconds
+            else:
+                node.replace(own_function(kind + "_name" if wants_name else kind, node.this, schema="own"))
     return tree
 
 
@@ -82,6 +86,8 @@ def _wants_name(node: exp.Cast, tree: exp.Expression) -> bool:
         parent = parent.parent
     if isinstance(parent, exp.Binary) and any(map(_is_name, (parent.left, parent.right))):
         return True
+    if _is_typeof(node.this) and isinstance(parent, (exp.EQ, exp.NEQ)):
+        return _is_type(parent.left) and _is_type(parent.right)
     if isinstance(parent, exp.Cast):
         return _word(parent.to) in _TEXTS | {"text", "varchar"}
     return isinstance(parent, exp.DPipe) or (isinstance(parent, exp.Select) and _is_shown(parent, node, tree))
@@ -100,4 +106,15 @@ def _is_function(node: exp.Expr) -> bool:
 
 def _is_name(node: exp.Expr) -> bool:
     """Whether it gives the name of a type or function, and no oid."""
-    return _is_function(node) or (isinstance(node, exp.Dot) and node.expression.name.lower() == "pg_typeof")
+    return _is_function(node) or _is_typeof(node)
+
+
+def _is_typeof(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Dot) and node.expression.name.lower() == "pg_typeof"
+
+
+def _is_type(node: exp.Expr) -> bool:
+    """Whether it is a type: pg_typeof(x), which may be cast to regtype, or a text that is."""
+    if isinstance(node, exp.Cast) and _word(node.to) == "regtype":
+        return _is_typeof(node.this) or node.this.is_string
+    return _is_typeof(node)
