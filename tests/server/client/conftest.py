@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,29 +12,36 @@ import pytest
 from relserve.engines.scripted import ScriptedEngine
 from relserve.server.options import ServerOptions
 from relserve.server.server import Server
+from tests.server.client.plain_server import PlainServer, ended, started
 
 Serve = Callable[..., Server]
 
 
+@pytest.fixture(scope="session")
+def plain_server() -> Iterator[PlainServer]:
+    server = PlainServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Starts servers, which end with the test."""
+def serve(plain_server: PlainServer) -> Iterator[Serve]:
+    """Starts servers, which end with the test; without an engine or options, one that others use, too."""
     running: list[tuple[Server, threading.Thread]] = []
+    shares: list[Server] = []
 
     def start(engine: ScriptedEngine | None = None, **options: Any) -> Server:
-        server = Server(ServerOptions(port=0, **options), engine or ScriptedEngine())
-        is_up = threading.Event()
-        thread = threading.Thread(target=lambda: asyncio.run(server.run(is_up.set)), daemon=True)
-        thread.start()
-        assert is_up.wait(10)
-        running.append((server, thread))
-        return server
+        if engine is None and not options and not shares:
+            shares.append(plain_server.get())
+            return shares[0]
+        running.append(started(ServerOptions(port=0, **options), engine or ScriptedEngine()))
+        return running[-1][0]
 
     yield start
+    if shares:
+        plain_server.give_back()
     for server, thread in running:
-        server.stop()
-        thread.join(20)
-        assert not thread.is_alive(), "the server did not end"
+        ended(server, thread)
 
 
 def connect(server: Server, **options: Any) -> psycopg.Connection[Any]:
