@@ -55,7 +55,7 @@ def ended(server: Server, thread: threading.Thread) -> None:
 
 
 class PlainServer:
-    """The server that is shared; a new one where a test stopped the last one or left clients there."""
+    """The server that is shared; a new one where a test stopped it or left what cannot be dropped."""
 
     def __init__(self) -> None:
         self._running: tuple[Server, threading.Thread] | None = None
@@ -80,9 +80,13 @@ class PlainServer:
 
 def _emptied(server: Server, thread: threading.Thread) -> bool:
     """Whether a server is again as it began."""
+    if not thread.is_alive() or server._stopping.is_set():
+        return False
+    for state in server._states():
+        server._loop.call_soon_threadsafe(state.terminate)
     for worker in list(server._workers):
-        worker.join(1)  # its client has hung up
-    if server._workers or not thread.is_alive() or server._stopping.is_set():
+        worker.join(PATIENCE_S)
+    if server._workers:
         return False
     server._tries, server._key_tries = Tries(time.monotonic), Tries(time.monotonic)
     con = server._database._raw
