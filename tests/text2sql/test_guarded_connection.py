@@ -75,7 +75,7 @@ def test_a_refused_text_does_not_run(con: duckdb.DuckDBPyConnection, tmp_path: P
     ],
 )
 def test_a_statement_is_ended_at_its_limit(con: duckdb.DuckDBPyConnection, sql: str, limit: str) -> None:
-    limits = StatementLimits(seconds=1.0 if limit == "seconds" else ENDS_WITHIN_S, memory_mb=100, rows=1000)
+    limits = StatementLimits(seconds=0.3 if limit == "seconds" else ENDS_WITHIN_S, memory_mb=100, rows=1000)
     guarded = GuardedConnection(con.cursor(), limits)
     began = time.monotonic()
     with pytest.raises(LimitError, match=rf"limits := {{'{limit}'") as ended:
