@@ -8,5 +8,9 @@ KNOWN = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")  # by their n
 def scan_of(path: str) -> str:
     """What stands after FROM for a file, or a URL: it is read as CSV where its name does not tell."""
     file = "'" + path.replace("'", "''") + "'"
-    stem = path.lower().removesuffix(".gz").removesuffix(".zst")
-    return file if stem.endswith(KNOWN) else f"read_csv({file})"
+    return file if names_a_file(path) else f"read_csv({file})"
+
+
+def names_a_file(text: str) -> bool:
+    """Whether a text ends as files do that DuckDB reads by their names, a pattern of names or a URL too."""
+    return text.lower().removesuffix(".gz").removesuffix(".zst").endswith(KNOWN)

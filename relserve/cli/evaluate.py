@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import relserve
 from relserve.cli.console import console
-from relserve.cli.data_files import scan_of
+from relserve.cli.data_files import names_a_file, scan_of
 from relserve.cli.evaluate_view import for_people
 from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
@@ -108,10 +108,10 @@ def _rows(data: LabelledData) -> pa.Table:
 
 def _source(place: str) -> str:
     """What stands after FROM."""
-    if Path(place).is_file():
-        return scan_of(place)
     first = place.split(maxsplit=1)[0].casefold() if place.strip() else ""
-    return f"({place})" if first in ("select", "from", "with", "values") else place
+    if first in ("select", "from", "with", "values"):
+        return f"({place})"
+    return scan_of(place) if names_a_file(place) or Path(place).is_file() else place
 
 
 def _table_of(found: Evaluation, part: Part) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from relserve.api import find_engine
@@ -16,6 +17,8 @@ from relserve.frames.evaluation_run import Comparing, run
 from relserve.frames.functions import call_of
 from relserve.frames.labelled_sample import label_column, sample_of, whole
 from relserve.frames.labels import fitting_function
+from relserve.session.progress import DELAY_S
+from relserve.session.waiting_line import waiting_line
 
 
 def evaluate(
@@ -74,8 +77,7 @@ def evaluate(
     runs: list[EvaluatedRun] = []
     told: list[RelserveWarning] = []
     for call, used in zip(calls, _engines(calls), strict=True):
-        if isinstance(used, Startable):
-            spawn(used.start()).result()
+        _start(call, used)
         done, said = run(len(runs) + 1, call, sample, comparing)
         runs.append(done)
         told += said
@@ -103,3 +105,12 @@ def _several(name: str, given: Any) -> list[Any]:
 def _engines(calls: Iterable[Call]) -> list[Engine]:
     """The engine of each call; a name that leads to no model is told before any is asked."""
     return [call.engine or find_engine(call.options.model) for call in calls]
+
+
+def _start(call: Call, engine: Engine) -> None:
+    """Start what can be started, so that it is not timed with the rows."""
+    if not isinstance(engine, Startable):
+        return
+    is_quiet = (call.settings.progress if call.progress is None else call.progress) is False
+    with nullcontext() if is_quiet else waiting_line("waiting for the engine", DELAY_S):
+        spawn(engine.start()).result()

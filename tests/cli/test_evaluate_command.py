@@ -74,6 +74,7 @@ def test_a_file_a_database_and_a_select_are_data(tmp_path: Path) -> None:
         table("evaluate", str(file), *asked),
         table("evaluate", "mails", "--db", str(db), *asked),
         table("evaluate", "SELECT * FROM mails", "--db", str(db), *asked),
+        table("evaluate", str(tmp_path / "m*.csv"), *asked),
     ]
     assert {(one["rows"], one["null_answers"]) for (one,) in found} == {("3", "1")}
 
@@ -96,6 +97,7 @@ def test_options_are_those_of_the_function() -> None:
     [
         (("reviews", "--label", "stars >= 4", "-q", "{review}", "--db", "no.db"), "there is no file 'no.db'"),
         (("reviews", "--label", "stars >= 4", "-q", "{review}"), "reviews"),
+        (("no.csv", "--label", "stars", "-q", "{review}"), 'No files found that match the pattern "no.csv"'),
         (("reviews", "--examples", "--label", "stars", "-q", "{review}", "--option", "lo"), "NAME=VALUE"),
         (("reviews", "--examples", "--label", "starz", "-q", "{review}"), "starz"),
         (("reviews", "--examples", "--label", "stars > 3", "-q", "{rewiev}"), "Did you mean 'review'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 import relserve
-from relserve.call.relquery import Submission
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind, OptionError, RowsFailedWarning, TemplateError, UsageError
 from relserve.examples import TABLES
@@ -130,6 +131,28 @@ def test_a_sample_is_drawn_by_its_seed_among_labelled_rows() -> None:
     assert drawn[0] == drawn[1] != drawn[2]
     assert all(len(set(places)) == 10 and places == sorted(places) for places in drawn)
     assert not any(place % 2 for places in drawn for place in places)
+
+
+class Starting(ScriptedEngine):
+    """Keeps what it was told to do."""
+
+    def __init__(self) -> None:
+        super().__init__(telling)
+        self.told: list[str] = []
+
+    async def start(self) -> None:
+        self.told.append("start")
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        self.told.append("answer")
+        async for replies in super().answer(submission):
+            yield replies
+
+
+def test_an_engine_is_started_before_its_rows_are_timed() -> None:
+    engine = Starting()
+    evaluate(GOOD, label="label", engine=engine)
+    assert engine.told == ["start", "answer"]
 
 
 def test_the_model_tells_how_sure_it_is_where_the_call_asks() -> None:
