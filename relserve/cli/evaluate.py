@@ -25,13 +25,6 @@ from relserve.frames.evaluation_result import Evaluation
 from relserve.settings import prefer_shared
 
 LABEL = "label of the row"  # a column beside those of the data
-TITLES = {
-    Part.summary: "How often it is right (shares with their 95 % intervals)",
-    Part.classes: "By class",
-    Part.confusion: "Rows by label (down) and answer (across)",
-    Part.comparison: "Two runs on the same rows: a p-value above 0.05 is no evidence that one is better",
-    Part.worst: "The worst rows",
-}  # fmt: skip
 WHOLE = (Format.table, Format.line, Format.markdown, Format.json)  # show all parts where none is named
 
 
@@ -120,23 +113,21 @@ def _table_of(found: Evaluation, part: Part) -> pa.Table:
 
 
 def _write_all(found: Evaluation, format: Format) -> None:
-    for part, title in TITLES.items():
-        table = _table_of(found, part)
-        if format is Format.json:
-            write(table.add_column(0, "part", pa.array([part.value] * table.num_rows)), format)
-        elif table.num_rows:
-            sys.stdout.write(f"## {title}\n\n" if format is Format.markdown else f"{title}\n")
-            _write_for_people(table if part is Part.confusion else for_people(table), format)
-            sys.stdout.write("\n")
-    if format is not Format.json:
-        sys.stdout.write(_notes(found))
-
-
-def _write_for_people(table: pa.Table, format: Format) -> None:
-    if format is Format.table:
-        print_table(console(), table, table.num_rows, "--part NAME --format csv writes all")
-    else:
-        write(table, format)
+    """All but the rows: an object a line that names its table, or tables with titles."""
+    if format is Format.json:
+        for part in Part:
+            table = _table_of(found, part)
+            if part is not Part.rows:
+                write(table.add_column(0, "part", pa.array([part.value] * table.num_rows)), format)
+        return
+    for title, table in for_people(found):
+        sys.stdout.write(f"## {title}\n\n" if format is Format.markdown else f"{title}\n")
+        if format is Format.table:
+            print_table(console(), table, table.num_rows, "--part NAME --format csv writes all")
+        else:
+            write(table, format)
+        sys.stdout.write("\n")
+    sys.stdout.write(_notes(found))
 
 
 def _notes(found: Evaluation) -> str:

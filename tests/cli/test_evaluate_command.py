@@ -41,9 +41,19 @@ def test_a_person_sees_all_tables() -> None:
 def test_markdown_has_a_heading_a_table() -> None:
     text = ran(*REVIEWS, "--rows", "50", "--format", "markdown")
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
-        "## How often it is right (shares with their 95 % intervals)", "## By class",
+        "## How often it is right, with the 95 % interval",
+        "## Beside it: the commonest label, errors, and what was asked", "## By class",
         "## Rows by label (down) and answer (across)", "## The worst rows",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_no_screen_hides_the_accuracy(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relserve.cli.console.PLAIN_WIDTH", width)
+    text = ran(*REVIEWS, "-q", "Would they buy it? {review}", "--rows", "50")
+    for shown in ("right", "accuracy", "commonest", "tokens in", "precision", "only second", "p-value"):
+        assert shown in text
+    assert "columns shown" not in text
 
 
 def test_json_has_an_object_a_line_that_names_its_table() -> None:
