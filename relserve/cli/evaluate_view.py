@@ -12,7 +12,7 @@ from relserve.frames.evaluation_result import Evaluation
 # What stands in each table under which name, in widths that a screen of 80 columns has room for.
 RIGHT = {"run": "run", "model": "model", "question": "question", "of": "right", "null_answers": "NULL",
          "accuracy": "accuracy"}  # fmt: skip
-COST = {"run": "run", "commonest_label": "commonest label", "macro_f1": "macro F1",
+COST = {"run": "run", "commonest_label": "commonest", "macro_f1": "macro F1",
         "mean_absolute_error": "mean error", "prompt_tokens": "tokens in", "output_tokens": "tokens out",
         "seconds": "seconds"}  # fmt: skip
 CLASSES = {"run": "run", "class": "class", "support": "support", "given": "given", "right": "right",
