@@ -1,10 +1,10 @@
-"""Whether a call asks about tables that the embedded model was not trained for, which is then said once."""
+"""Whether a call or a question is about tables that the embedded models were not trained for; said once."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,11 @@ KNOWN_SHARE = 0.9  # of their words; of the shipped tables' rows nearly all, of 
 TEXT = (
     "'tiny', the default model, is trained for the shipped tables; on others its answers are poor. Name a "
     f"model: --model, RELSERVE_MODEL or relserve.connect(model=..); {START_HERE}"
+)
+TEXT_OF_QUESTIONS = (
+    "'tiny-sql', the default model for questions, is small and trained for tables like the shipped ones; on "
+    "others look at its SQL before you trust the rows, or name a model that writes SQL: --model, "
+    "RELSERVE_MODEL or model := '..'; `relserve models` lists the forms"
 )
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -44,6 +49,13 @@ class ForeignTables:
         if are_foreign(site.binding.template.text, rows) and self._history.is_first(TEXT):
             self._say(TEXT)
 
+    def look_at_tables(self, tables: Mapping[str, Collection[str]]) -> None:
+        """Look at the tables that the default model for questions is asked about, with their columns."""
+        shipped = _shipped_columns()
+        is_foreign = any(frozenset(columns) != shipped.get(name) for name, columns in tables.items())
+        if is_foreign and self._history.is_first(TEXT_OF_QUESTIONS):
+            self._say(TEXT_OF_QUESTIONS)
+
 
 def are_foreign(template: str, rows: Sequence[Sequence[Any]]) -> bool:
     """Whether words of these inputs, or of a prompt without inputs, are none of the shipped tables'.
@@ -60,6 +72,13 @@ def _words(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
         for value in row:
             if value is not None:
                 yield from _WORD.findall(str(value).casefold())
+
+
+@functools.cache
+def _shipped_columns() -> dict[str, frozenset[str]]:
+    """The columns of the shipped tables, as the first line of each file names them."""
+    heads = {name: path.read_text(encoding="utf-8").partition("\n")[0] for name, path in TABLES.items()}
+    return {name: frozenset(head.split(",")) for name, head in heads.items()}
 
 
 @functools.cache

@@ -171,6 +171,9 @@ def _begin(cases: Sequence[QuestionCase], tools: Tools) -> None:
             raise
         for case in cases:
             case.schema = schema
+    judge = tools.session.foreign_tables
+    if judge is not None and tools.points and tools.options.model is None:
+        judge.look_at_tables({each.name: [column.name for column in each.columns] for each in schema.tables})
 
 
 def replaced(name: str, run: Callable[[Sequence[QuestionCase], Tools], None]) -> tuple[Stage, ...]:

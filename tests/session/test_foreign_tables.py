@@ -12,7 +12,7 @@ from relserve.cli import demo
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.examples import TABLES
-from relserve.session.foreign_tables import TEXT, are_foreign
+from relserve.session.foreign_tables import TEXT, TEXT_OF_QUESTIONS, are_foreign
 
 OWN = ["Der Zug nach Kassel hat Verspätung.", "Quarterly EBITDA margins were restated by the auditors."]
 
@@ -96,3 +96,34 @@ def test_a_model_that_was_named_is_the_users_choice(said: list[str], monkeypatch
     with relserve.connect(cache=False, progress=False) as con:
         con.execute(ask).fetchall()
     assert said == []
+
+
+@pytest.fixture
+def pointing(said: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Whoever names no model for a question gets a scripted tiny-sql, which understands none."""
+
+    def find(*names: str | None) -> Engine:
+        return ScriptedEngine(model="tiny-sql" if "tiny-sql" in names else "tiny")
+
+    monkeypatch.setattr(relserve.api, "find_engine", find)
+    return said
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, [TEXT_OF_QUESTIONS]), ({"model": "tiny-sql"}, [])])
+def test_questions_about_other_tables_are_told_of_once(
+    pointing: list[str], options: dict[str, str], expected: list[str]
+) -> None:
+    with relserve.connect(cache=False, progress=False) as con:
+        con.execute("CREATE TABLE trains AS SELECT 1 AS id, 'Kassel' AS city")
+        for _ in range(2):
+            with pytest.raises(relserve.Text2SqlError):
+                con.text2sql("How many trains are there?", **options)
+    assert pointing == expected
+
+
+def test_of_questions_about_the_shipped_tables_nothing_is_said(pointing: list[str]) -> None:
+    with relserve.connect(cache=False, progress=False) as con:
+        demo.prepare(con)
+        with pytest.raises(relserve.Text2SqlError):
+            con.text2sql("How many beers are there?")
+    assert pointing == []
