@@ -51,13 +51,13 @@ _RELATING = (
     "stay staying store stored take taken taking tied took turn work write writing written wrote"
 )
 _AMOUNTS = (
-    "accumulated additional alone asc bit cap common commonest comparison cumulative decreasing "
+    "accumulated additional alone amount asc bit cap common commonest comparison cumulative decreasing "
     "deduplicate deduplicated desc differ differing distributed double down duplicate equal equals exact "
     "exceeding false few fewer frequency frequent frequently growing half hardly headcount higher hundred "
-    "ignoring increasing individual least limit low lower main mainly maximal minimal mostly multiple "
-    "nearly non north often pair per plenty plus popular range rare rarest remove removed repeat repeated "
-    "reverse rising several single sole soonest south thousand times topping total true un up varied "
-    "various widespread"
+    "ignoring increasing individual known least limit low lower main mainly maximal minimal mostly "
+    "multiple nearly non north number often pair per plenty plus popular range rare rarest remove removed "
+    "repeat repeated reverse rising set several single sole soonest south split thousand times topping "
+    "total true un up varied various widespread"
 )
 _POLITE = (
     "answer ask asking break check choose compare dear describe examine grab hand help identify "
@@ -77,7 +77,7 @@ _PHRASES = (*BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE)
 # Plain wherever they stand. Adjectives that may speak of a column ("recent", "best") are not among them.
 PLAIN = (
     frozenset(f"{_ASKING} {_FILLING} {_GENERIC} {_RELATING} {_AMOUNTS}".split())
-    .union(word for phrase in _PHRASES for word in phrase if (word,) not in MEANINGS)
+    .union(phrase[0] for phrase in _PHRASES if len(phrase) == 1 and phrase not in MEANINGS)
     .union(NEVER_NAMES - QUESTION_WORDS, UNTIL, MONTHS, TRIGGERS, LEADING, HOLDING, AFTER_TRIGGER, NEGATIONS)
     .union(NUMBER_WORDS)
 )

@@ -33,7 +33,9 @@ _BEFORE_REQUESTS = ("i", "you", "we", "to", "can", "my", "please", "don't")  # I
 _THANKS = ("thank", "thx")
 _BEFORE_NOUNS = frozenset("which what the of that are is were was any all each every per by as for".split())
 _NEAR = 3  # pieces from "flagged" to what it is flagged as
-_BEFORE_THINGS = ("a", "an", "each", "every", "per", "which", "whose", "their")
+_AFTER_ORDERING = ("by", "of", "them", "it", "the", "all", "from")
+_BEFORE_ORDERING = ("and", "alphabetical", "reverse", "then", "to", "please", "you", "can", "any", "no")
+_ORDERS = ("asc", "desc", "order by")
 _BEFORE_SHARES = ("a", "the", "which", "what", "as", "in")  # else it is a verb: cuisines that lawyers share
 _OF_DATES = frozenset("date day recently year month".split())
 _ENDINGS = ("ed", "ing", "ly")
@@ -111,6 +113,8 @@ def _means_something(schema: Schema, pieces: Pieces, at: int) -> bool:
         return at == 0 or _low(pieces, at + 1) == "of" or _low(pieces, at - 1) in _BEFORE_SHARES
     if short in _OF_DATES and any(column.kind is ColumnKind.DATE for _, column in schema.columns):
         return False
+    if at > 1 and (_low(pieces, at - 2), _low(pieces, at - 1)) == ("do", "we"):  # the brands that we have
+        return False
     if low == "part":
         return _low(pieces, at + 1) != "of"
     if short in POLITE:
@@ -123,16 +127,14 @@ def _means_something(schema: Schema, pieces: Pieces, at: int) -> bool:
 
 
 def _is_thing(pieces: Pieces, at: int) -> bool:
-    """Whether "order" is something that was ordered, and no order of rows: "orders", "order number"."""
-    before, after = [_low(pieces, each) for each in range(max(0, at - 2), at)], _low(pieces, at + 1)
-    if _low(pieces, at) == "orders" or stem(after.partition(" ")[0]) in _NAMING_AFTER_ORDER:
+    """Whether "order" is something that was ordered, and no order of rows: "orders", "the order value"."""
+    after = _low(pieces, at + 1).partition(" ")[0]
+    if _low(pieces, at) == "orders" or stem(after) in _NAMING_AFTER_ORDER:
         return True
-    return (
-        before[-1:] != []
-        and before[-1] in _BEFORE_THINGS
-        and "in" not in before
-        and after not in ("by", "of")
-    )
+    before = [_low(pieces, each) for each in range(max(0, at - _NEAR), at)]
+    if not before or after in _AFTER_ORDERING or "in" in before or pieces[at - 1].sign in _ORDERS:
+        return False
+    return before[-1][:1].isalpha() and before[-1] not in _BEFORE_ORDERING
 
 
 def _is_request(pieces: Pieces, at: int) -> bool:

@@ -135,6 +135,8 @@ class _Reader:
         before, (*first, last) = self._low(word.at - 1), told.split()
         if _BEING.intersection(first):  # "customers are angry": of whom a row is, nobody knows
             return ""
+        if "about" in (before, self._low(word.at - 2)):
+            return f"Is it about {told}?"
         if before == "in":
             return f"Is it in {word.text}?"
         if self._is_table(word.at - 1) or (before in _CLAUSE and word.at > 1):
