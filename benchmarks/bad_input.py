@@ -171,6 +171,7 @@ CASES = [
     ),
     sql("choices missing", "SELECT llm_classify('Mood of {}', 'fine')", "needs choices"),
     sql("unknown model path", "SELECT llm('Rate {}', 'fine', model := './no/such/folder')", "no model"),
+    sql("a host's name for its model", "SELECT llm('Rate {}', 'fine', model := 'gpt-4o')", "Did you mean"),
     BadInputCase("prompt longer than the context", f"`{LONG}`", with_error_table(LONG), "over_context"),
     BadInputCase(
         "the same with on_error := 'raise'",
