@@ -22,7 +22,7 @@ ELSEWHERE = {  # a page's place in the site, and the file that it is made of
 }
 SITE_OF = {source: page for page, source in ELSEWHERE.items()}
 SECTIONS = {
-    "Start": ("index.md", "tutorial.md", "models.md", "glossary.md"),
+    "Start": ("index.md", "tutorial.md", "models.md", "evaluate.md", "glossary.md"),
     "How to": (),  # and every page that no section names
     "Functions": (
         "functions_llm.md", "functions_classify.md", "functions_extract.md", "functions_agg.md",
