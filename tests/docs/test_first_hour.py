@@ -18,9 +18,11 @@ from relserve.session.foreign_tables import TEXT as FOREIGN
 from tests.command_line import relserve
 
 ROOT = Path(__file__).parents[2]
-README, TUTORIAL, MODELS = (ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/models.md"))
-SHELL = re.compile(r"```sh\n(.*?)```", re.DOTALL)
-COMMAND = re.compile(r"(?:\.venv/bin/)?relserve (.*)")
+README, TUTORIAL, MODELS, EVALUATE = (
+    ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/models.md", "docs/evaluate.md")
+)
+SHELL = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
+COMMAND = re.compile(r"(?:\$ )?(?:\.venv/bin/)?relserve (.*)")
 NEEDS_A_MODEL = {"ask", "models"}  # the made-up answers of `scripted` are no SQL
 
 
@@ -38,13 +40,13 @@ def start_here() -> str:
     return text[text.index("## Start here") : text.index("\n## ", text.index("## Start here") + 1)]
 
 
-@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [README, TUTORIAL, EVALUATE], ids=lambda page: page.name)
 def test_the_commands_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(MESSAGES, tmp_path / "messages.csv")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RELSERVE_MODEL", "scripted")
     found = [words for words in commands(page.read_text(encoding="utf-8")) if words[0] not in NEEDS_A_MODEL]
-    assert len(found) > 4
+    assert len(found) > 2
     for words in found:
         done = relserve(*without_model(words))
         assert done.returncode == 0, (words, done.stderr)
@@ -52,11 +54,11 @@ def test_the_commands_run_in_order(page: Path, tmp_path: Path, monkeypatch: pyte
 
 def without_model(words: list[str]) -> list[str]:
     """A command without `--model NAME`, so that it asks the default model."""
-    at = words.index("--model") if "--model" in words else len(words)
-    return words[:at] + words[at + 2 :]
+    before = ("", *words)
+    return [word for last, word in zip(before, words, strict=False) if "--model" not in (last, word)]
 
 
-@pytest.mark.parametrize("page", [README, TUTORIAL, MODELS], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [README, TUTORIAL, MODELS, EVALUATE], ids=lambda page: page.name)
 def test_every_command_is_one_that_there_is(page: Path) -> None:
     group = typer.main.get_command(app)
     for words in commands(page.read_text(encoding="utf-8")):
