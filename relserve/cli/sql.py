@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from relserve import api
 from relserve.cli import demo, failed_rows
 from relserve.cli.console import console
+from relserve.cli.databases import check_database, missing_tables_told, none_left_empty
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 from relserve.errors import UsageError
@@ -38,8 +41,9 @@ def run(
             raise UsageError("what is to run? Give SQL, a .sql file, or - for stdin; --errors needs none")
         _show_kept(format)
         return
-    with connect(db, model, examples, cache) as con:
-        history, query = con.session.history, text_of(text)
+    query = text_of(text)
+    with _opened(db, query, model, examples, cache) as con:
+        history = con.session.history
         if "llm_errors" in query.lower():
             failed_rows.recall(history)
         with failed_rows.kept_for_the_next(history):
@@ -63,8 +67,23 @@ def _show_kept(format: Format) -> None:
 
 def explain(text: str, db: Path | None, model: str | None, examples: bool) -> None:
     """Print what a statement's llm calls would ask; arguments as for `run`."""
-    with connect(db, model, examples, cache=True) as con:
-        console().print(str(con.explain_llm(text_of(text))), markup=False, highlight=False, soft_wrap=True)
+    query = text_of(text)
+    with _opened(db, query, model, examples, cache=True) as con:
+        console().print(str(con.explain_llm(query)), markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _opened(
+    db: Path | None, query: str, model: str | None, examples: bool, cache: bool
+) -> Iterator[api.Connection]:
+    """The connection of a command that runs a text; raises as `check_database` and `missing_tables_told`."""
+    check_database(db, query)
+    with (
+        none_left_empty(db),
+        missing_tables_told(db, examples),
+        connect(db, model, examples, cache) as con,
+    ):
+        yield con
 
 
 def text_of(text: str) -> str:
@@ -97,6 +116,7 @@ def connect(db: Path | None, model: str | None, examples: bool, cache: bool) -> 
     prefer_shared()
     con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
     con.raw.execute("SET enable_progress_bar = false")  # DuckDB writes its bar between the rows on stdout
+    con.raw.execute("SET python_enable_replacements = false")  # FROM x is no variable of this program
     if examples:
         demo.prepare(con)
     return con

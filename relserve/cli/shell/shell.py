@@ -74,9 +74,7 @@ class Shell:
         self.num_statements += 1
 
     def _opened(self, database: Path | None) -> Connection:
-        con = self._connect(database)
-        con.raw.execute("SET python_enable_replacements = false")  # FROM x is no variable of this program
-        return con
+        return self._connect(database)
 
     def close(self) -> None:
         """Close the database and the file of `.output`."""
