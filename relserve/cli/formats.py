@@ -14,3 +14,7 @@ class Format(StrEnum):
     csv = "csv"
     json = "json"  # an object a line
     arrow = "arrow"
+    parquet = "parquet"
+
+
+BYTES = (Format.arrow, Format.parquet)  # one result for a program, and nothing for a screen

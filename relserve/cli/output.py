@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
 
 import duckdb
@@ -25,7 +27,7 @@ EXPLAINED = ["explain_key", "explain_value"]  # the columns of EXPLAIN
 
 
 def write(table: pa.Table, format: Format, out: TextIO | None = None) -> None:
-    """Write a result to a text stream, by default stdout; CSV and Arrow go to the bytes below it."""
+    """Write a result to a text stream, by default stdout; CSV, Arrow and Parquet go to the bytes below it."""
     out = sys.stdout if out is None else out
     is_plan = table.column_names == EXPLAINED and format in (Format.line, Format.markdown)
     if format is Format.table or is_plan:
@@ -44,9 +46,20 @@ def write(table: pa.Table, format: Format, out: TextIO | None = None) -> None:
 def _write_bytes(table: pa.Table, format: Format, out: BinaryIO) -> None:
     if format is Format.csv:
         pyarrow.csv.write_csv(_in_duckdb(table, _csv_column), out)
+    elif format is Format.parquet:
+        _write_parquet(table, out)
     else:
         with pa.ipc.new_stream(out, table.schema) as writer:
             writer.write_table(table)
+
+
+def _write_parquet(table: pa.Table, out: BinaryIO) -> None:
+    """As DuckDB's COPY writes it, which knows more types than Arrow's writer; by a file, for it goes back."""
+    with TemporaryDirectory() as folder, duckdb.connect() as con:
+        path = Path(folder) / "result.parquet"
+        con.register("result", table.rename_columns(_distinct(table.column_names)))
+        con.execute(f"COPY result TO '{path}' (FORMAT parquet)")
+        out.write(path.read_bytes())
 
 
 def print_table(
@@ -145,6 +158,8 @@ def _in_duckdb(table: pa.Table, expression: Callable[[str, pa.DataType], str]) -
 
 
 def _csv_column(name: str, kind: pa.DataType) -> str:
+    if kinds.is_nested(kind):
+        return f"to_json({name})::VARCHAR"
     return name if _is_number(kind) or kinds.is_boolean(kind) else f"{name}::VARCHAR"
 
 

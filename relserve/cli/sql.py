@@ -12,6 +12,7 @@ from relserve.cli import demo, failed_rows
 from relserve.cli.console import console
 from relserve.cli.databases import check_database, missing_tables_told, none_left_empty
 from relserve.cli.formats import Format
+from relserve.cli.interrupted import told_when_interrupted
 from relserve.cli.output import print_table, write
 from relserve.errors import UsageError
 from relserve.session.history import History
@@ -46,7 +47,7 @@ def run(
         history = con.session.history
         if "llm_errors" in query.lower():
             failed_rows.recall(history)
-        with failed_rows.kept_for_the_next(history):
+        with told_when_interrupted(con.session), failed_rows.kept_for_the_next(history):
             relation = con.sql(query)
             if relation is not None:
                 write(relation.to_arrow_table(), format)

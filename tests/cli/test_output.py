@@ -1,7 +1,11 @@
 """How results are written: odd types as DuckDB prints them, nothing lost, nothing read as markup."""
 
+import csv
 import io
 import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -35,9 +39,26 @@ def test_csv_holds_every_type(capfdbinary: pytest.CaptureFixture[bytes]) -> None
     head, row = capfdbinary.readouterr().out.decode().splitlines()
     assert head.split(",")[0] == '"text"'
     assert row == (
-        '"a ""b"", c",1.50,"[1, NULL]","{\'k\': 2024-01-01}","\\xAA","1 day",nan,,true,'
+        '"a ""b"", c",1.50,"[1,null]","{""k"":""2024-01-01""}","\\xAA","1 day",nan,,true,'
         '12345678901234567890123,"","2024-01-01 12:30:00"'
     )
+
+
+def test_what_is_nested_in_csv_is_json(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    struct = "{'a': 'x, \"y\"', 'b': NULL} AS s, NULL::STRUCT(a INT) AS n"
+    sql = f"SELECT [{{'a': 1}}] AS l, MAP {{'k': 'v'}} AS m, {struct}"
+    write(result(sql), Format.csv)
+    _, row = csv.reader(capfdbinary.readouterr().out.decode().splitlines())
+    assert [json.loads(cell) for cell in row[:3]] == [[{"a": 1}], {"k": "v"}, {"a": 'x, "y"', "b": None}]
+    assert row[3] == ""
+
+
+def test_parquet_holds_every_type(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    write(result(f"{ODD}"), Format.parquet)
+    file = tmp_path / "result.parquet"
+    file.write_bytes(capfdbinary.readouterr().out)
+    (row,) = duckdb.sql(f"SELECT text, price, row.k, span::VARCHAR FROM '{file}'").fetchall()
+    assert row == ('a "b", c', Decimal("1.50"), date(2024, 1, 1), "1 day")
 
 
 def test_json_lines_are_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 
-from relserve.cli.formats import Format
+from relserve.cli.formats import BYTES, Format
 from relserve.cli.output import MAX_ROWS
 from relserve.cli.shell.command import Command, switch
 from relserve.cli.shell.display import PAGED_ROWS
 from relserve.cli.shell.shell import Shell
 from relserve.errors import UsageError
 
-MODES = tuple(each.value for each in Format if each is not Format.arrow)  # bytes, not for a screen
+MODES = tuple(each.value for each in Format if each not in BYTES)
 
 
 def mode(shell: Shell, arguments: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from relserve.cli.formats import Format
+from relserve.cli.formats import BYTES, Format
 from relserve.cli.shell.display import Display
 from relserve.cli.shell.faults import is_cancelled, text_of
 from relserve.cli.shell.interpreter import lines_of, run_lines
@@ -30,12 +30,13 @@ def run(
         cache: use kept answers, and keep new ones.
 
     Raises:
-        UsageError: the format is Arrow's.
+        UsageError: the format is one for a single result.
         typer.Exit: with status 1, after an error in a script.
     """
-    if format is Format.arrow:
+    if format in BYTES:
         raise UsageError(
-            "an Arrow stream holds one result, not those of a shell: relserve sql --format arrow"
+            f"--format {format} holds one result, not those of a shell: relserve sql --format {format}, or "
+            "COPY (SELECT ..) TO 'file.parquet'"
         )
     is_interactive = command is None and sys.stdin.isatty() and sys.stdout.isatty()
     open_database = partial(connect, model=model, examples=examples, cache=cache)
