@@ -177,6 +177,11 @@ def prefer_shared() -> None:
     os.environ.setdefault(PREFIX + "ENGINE", SHARED)
 
 
+def prefer_own() -> None:
+    """Have this process start engines of its own, unless the user decided."""
+    os.environ.setdefault(PREFIX + "ENGINE", OWN)
+
+
 @dataclass(frozen=True)
 class Settings:
     """Every setting. RELSERVE_MODEL sets `model`, and so on."""
@@ -211,7 +216,8 @@ class Settings:
     engine: str = _setting(
         OWN,
         "who runs a local model: 'shared', one process for all of this user's, started on demand, or 'own', "
-        "this process for itself (default: own; the commands sql, explain and shell, and fleets: shared)",
+        "this process for itself (default: own, unless a shared one is up; the commands sql, explain and "
+        "shell, and fleets: shared)",
         _engine,
     )
     engine_idle_min: float = _setting(

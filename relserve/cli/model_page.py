@@ -12,6 +12,7 @@ from rich.text import Text
 from relserve.checkup.page import CheckResult, LocalModel, Page, ServedModel, Speed
 from relserve.checkup.run import check as find_out
 from relserve.cli.console import console
+from relserve.settings import prefer_own
 
 GIB = 2**30
 MAX_ANSWER = 60  # characters of a sample's answer
@@ -24,6 +25,7 @@ def check(name: str, as_json: bool) -> None:
     Raises:
         ModelError, EngineError: see `relserve.checkup.run.check`.
     """
+    prefer_own()  # its start, memory and threads are what is looked at
     page = find_out(name, _tell)
     if as_json:
         sys.stdout.write(json.dumps(page.as_dict(), ensure_ascii=False) + "\n")

@@ -21,7 +21,7 @@ from relserve.engines.local.kv_cache import told_cache, told_setting
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import ModelError, UsageError
+from relserve.errors import EngineError, ModelError, UsageError
 from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
@@ -185,7 +185,19 @@ def _make(name: str, settings: Settings, is_named: Callable[[str], bool]) -> Eng
         return shared_engine(name, settings)
     if is_local(name) and settings.engine == SHARED:
         return shared_engine(name, settings)
+    if is_local(name) and not wants_own() and (running := _running(name, settings)) is not None:
+        announce(f"{name} is answered by the shared engine that is up; RELSERVE_ENGINE=own starts another")
+        return running
     return own_engine(name, path_of(name), settings, announce, is_named=is_named)
+
+
+def _running(name: str, settings: Settings) -> SharedEngine | None:
+    """The resident engine of a model where it is up and takes this process. One that refuses is no error."""
+    try:
+        engine = shared_engine(name, settings)
+        return engine if spawn(engine.is_up()).result() else None
+    except (ImportError, EngineError):  # no Unix sockets, no folder for them; a process that was forked
+        return None
 
 
 def is_local(name: str) -> bool:

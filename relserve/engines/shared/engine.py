@@ -15,7 +15,7 @@ from relserve.call.standing import Standing
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.protocol import Engine, Estimable
 from relserve.engines.shared.greeting import Resident, error_of
-from relserve.engines.shared.place import EnginePlace, place_of
+from relserve.engines.shared.place import EnginePlace, is_held, place_of
 from relserve.engines.shared.start import Line, connect, reach
 from relserve.engines.shared.wire import (
     EngineNotice,
@@ -125,6 +125,28 @@ class SharedEngine:
             return await self._files.fingerprint()
         finally:
             line.close()
+
+    async def is_up(self) -> bool:
+        """Whether the resident engine is up and takes this process; starts nothing.
+
+        Raises:
+            EngineStartError: there is no place for it.
+        """
+        if not is_held(self.place):
+            return False
+        try:
+            line = await connect(self.place, self.resident.hello("fingerprint"))
+        except EngineStartError:  # it refuses
+            return False
+        if line is None:  # it comes up just now, or ends
+            return False
+        try:
+            await read_json(line.reader)
+        except HUNG_UP:
+            return False
+        finally:
+            line.close()
+        return True
 
     async def start(self) -> None:
         """Have the resident engine started and wait until it is ready.

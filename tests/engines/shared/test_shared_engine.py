@@ -18,6 +18,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Submission
+from relserve.engines import registry
 from relserve.engines.loop import spawn
 from relserve.engines.registry import shared_engine
 from relserve.engines.scripted import ScriptedEngine
@@ -279,6 +280,37 @@ def relserve_engine(cache_dir: Path, *arguments: str) -> tuple[int, str]:
         env={**os.environ, "RELSERVE_CACHE_DIR": str(cache_dir)}, check=False, timeout=TIMEOUT_S,
     )  # fmt: skip
     return done.returncode, done.stdout
+
+
+def of_a_program(monkeypatch, tmp_path):
+    """Engines of a process that says nothing of who runs a model, and to which `scripted` is a local one."""
+    monkeypatch.delenv("RELSERVE_ENGINE")
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(registry, "is_local", lambda name: True)
+    monkeypatch.setattr(registry, "path_of", lambda name: name)
+    monkeypatch.setattr(registry, "own_engine", lambda *_, **__: ScriptedEngine())
+    return registry.Engines()
+
+
+def test_a_program_takes_the_one_that_is_up_and_says_so_once(make, capsys, monkeypatch, tmp_path):
+    spawn(make().start()).result(timeout=TIMEOUT_S)
+    engines = of_a_program(monkeypatch, tmp_path)
+    assert isinstance(engines.find("scripted", load()), SharedEngine)
+    engines.find("scripted", load())
+    assert capsys.readouterr().err.count("is answered by the shared engine that is up") == 1
+
+
+@pytest.mark.parametrize("reason", ["none is up", "the setting", "engine arguments", "kv_cache"])
+def test_a_program_has_its_own_where_that_is_said_or_none_takes_it(make, reason, monkeypatch, tmp_path):
+    if reason != "none is up":
+        spawn(make().start()).result(timeout=TIMEOUT_S)
+    engines = of_a_program(monkeypatch, tmp_path)
+    if reason == "the setting":
+        monkeypatch.setenv("RELSERVE_ENGINE", "own")
+    if reason == "engine arguments":
+        monkeypatch.setenv("RELSERVE_ENGINE_ARGS", '{"max_num_seqs": 3}')
+    asked = {"kv_cache": "hidden"} if reason == "kv_cache" else {}
+    assert isinstance(engines.find("scripted", load(), **asked), ScriptedEngine)
 
 
 def test_the_setting_chooses_it(monkeypatch, run_dir, tmp_path):
