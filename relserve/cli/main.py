@@ -77,6 +77,7 @@ def sql_command(
     errors: Annotated[
         bool, typer.Option("--errors", help="Show the failed rows; without TEXT those of the last command.")
     ] = False,
+    chart: Annotated[bool, typer.Option("--chart", help="Draw bars, a line or a histogram.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
 ) -> None:
     """Run SQL with llm functions.
@@ -93,7 +94,7 @@ def sql_command(
     with loading_line(LOADING):
         from relserve.cli import sql
 
-    sql.run(text, db, model, format, examples, stats, cache, errors)
+    sql.run(text, db, model, format, examples, stats, cache, errors, chart)
 
 
 app.command("ask")(ask_command)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from relserve import api
 from relserve.cli import demo, failed_rows
+from relserve.cli.chart import chart_of
 from relserve.cli.console import console
 from relserve.cli.databases import check_database, missing_tables_told, none_left_empty
 from relserve.cli.formats import Format
@@ -21,7 +22,7 @@ from relserve.settings import prefer_shared
 
 def run(
     text: str | None, db: Path | None, model: str | None, format: Format, examples: bool, stats: bool,
-    cache: bool, errors: bool = False,
+    cache: bool, errors: bool = False, chart: bool = False,
 ) -> None:  # fmt: skip
     """Run statements and write the last one's result to stdout.
 
@@ -33,6 +34,7 @@ def run(
         cache: use kept answers, and keep new ones.
         errors: write the failed rows to stderr at the end; without a text, to stdout those of the last
             command that had some.
+        chart: draw the result, too: below the table, or on stderr where the format is for programs.
 
     Raises:
         UsageError: there is no text, or it cannot be read.
@@ -50,7 +52,10 @@ def run(
         with told_when_interrupted(con.session), failed_rows.kept_for_the_next(history):
             relation = con.sql(query)
             if relation is not None:
-                write(relation.to_arrow_table(), format)
+                rows = relation.to_arrow_table()
+                write(rows, format)
+                if chart:
+                    console(stderr=format is not Format.table).print(chart_of(rows))
         if errors:
             print_table(console(stderr=True), failed_rows.table(history))
         if stats:

@@ -12,12 +12,12 @@ from rich.prompt import Confirm
 
 from relserve.api import Connection
 from relserve.cli import demo
-from relserve.cli.ask.picture import bars_of, picture
 from relserve.cli.ask.questions import Questions, typed_questions
 from relserve.cli.ask.source import QuestionSource, open_source
 from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
+from relserve.cli.picture import bars_of, picture
 from relserve.errors import Cancelled, RelserveError, UnlinkedWordsError
 from relserve.settings import load
 from relserve.text2sql.guard.limits import limited

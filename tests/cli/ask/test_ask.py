@@ -16,9 +16,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from relserve.cli.ask import ask
-from relserve.cli.ask.picture import bars_of, picture
 from relserve.cli.formats import Format
 from relserve.cli.main import app
+from relserve.cli.picture import bars_of, picture
 from relserve.errors import Text2SqlError, UnlinkedWordsError, UsageError
 from relserve.text2sql.guard.limits import DEFAULT, NONE, StatementLimits
 from relserve.text2sql.pipeline import QuestionOutcome

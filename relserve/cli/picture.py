@@ -30,15 +30,13 @@ def bars_of(rows: pa.Table) -> Bars | None:
     """The bars that a result is; None where it is none: not one category and one number, or too many rows."""
     if rows.num_columns != 2 or not FEWEST <= rows.num_rows <= MOST:
         return None
-    numbers = [index for index in (0, 1) if _is_number(rows.schema.field(index).type)]
+    numbers = [index for index in (0, 1) if is_number(rows.schema.field(index).type)]
     if len(numbers) != 1:
         return None
-    column = rows.column(numbers[0])
-    values = [math.nan if value is None else float(value) for value in column.to_pylist()]
+    values = numbers_of(rows.column(numbers[0]))
     if not any(map(math.isfinite, values)):
         return None
-    names = [" ".join(str(value).split()) for value in rows.column(1 - numbers[0]).to_pylist()]
-    return Bars(rows.column_names[numbers[0]], names, values)
+    return Bars(rows.column_names[numbers[0]], names_of(rows.column(1 - numbers[0])), values)
 
 
 def picture(bars: Bars) -> Table:
@@ -56,5 +54,16 @@ def picture(bars: Bars) -> Table:
     return drawn
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def numbers_of(column: pa.ChunkedArray) -> list[float]:
+    """A column's numbers; NaN for NULL."""
+    return [math.nan if value is None else float(value) for value in column.to_pylist()]
+
+
+def names_of(column: pa.ChunkedArray) -> list[str]:
+    """A column's values as names, in one line each."""
+    return [" ".join(str(value).split()) for value in column.to_pylist()]
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be drawn as numbers."""
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
