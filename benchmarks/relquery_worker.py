@@ -266,27 +266,29 @@ class ServedEngine:
 
     def __init__(self, engine: Any, scheduler: Any, variant: str, clock: Clock) -> None:
         self.engine, self.scheduler, self.variant, self.clock = engine, scheduler, variant, clock
-        self.steering = getattr(scheduler, "steering", None)  # a caching policy's has neither cost nor driver
+        self.steering = getattr(scheduler, "steering", None)
+        planner = None if self.steering is None else self.steering.planner
+        self.driver = getattr(planner, "driver", None)  # a caching policy has none
         self.watch = SchedulerWatch(scheduler, clock)
         lead("relserve.vllm_plugin", clock)
         if isinstance(clock, ChargedClock):
             executor = engine.engine_core.engine_core.model_executor
             clock.charge(executor, lambda output: work_of(output, scheduler.requests))
         self.steps: Logged | StockSteps
-        if hasattr(self.steering, "cost"):
-            self.steps = self.steering.cost = Logged(self.steering.cost.model)
+        if self.driver is not None:
+            self.steps = self.driver.cost = Logged(self.driver.cost.model)
         else:
             self.steps = StockSteps(scheduler)
 
     def forget(self) -> None:
         """Know nothing of output lengths, and of what comes after a workflow's steps."""
-        if hasattr(self.steering, "driver"):
-            self.steering.driver.lengths = LengthLearner()
-            policy = self.steering.driver.policy
+        if self.driver is not None:
+            self.driver.lengths = LengthLearner()
+            policy = self.driver.policy
             for each in (policy.due, policy.priority):
                 if hasattr(each, "steps"):
                     each.steps = WorkflowSteps()
-        elif hasattr(self.steering, "lengths"):
+        elif self.steering is not None:
             self.steering.lengths.learner = LengthLearner()
             self.scheduler.ledger.lengths_of = self.steering.lengths.learner.of
 

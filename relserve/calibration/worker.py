@@ -70,11 +70,12 @@ class MeasuredEngine:
         scheduler = self._scheduler = engines.scheduler_in(self.engine)
         if scheduler.steering is None:
             raise EngineStartError("these engine arguments leave the order of requests to vLLM (see its log)")
-        self.recorder = scheduler.steering.cost = SampleRecorder(scheduler.steering.cost.model)
+        planner = scheduler.steering.planner
+        self.recorder = planner.driver.cost = SampleRecorder(planner.driver.cost.model)
         config = self.engine.vllm_config
         self.model: str = config.model_config.model
         self.max_model_len: int = config.model_config.max_model_len
-        limits = scheduler.steering.limits
+        limits = planner.limits
         self.max_seqs = max(1, min(limits.max_num_seqs, limits.kv_tokens // (2 * CONTEXT)))
         self.max_tokens = min(limits.max_num_batched_tokens, limits.kv_tokens // 2)
         self.kv_tokens = limits.kv_tokens
@@ -105,9 +106,9 @@ class MeasuredEngine:
 
     def measure_tokens(self, points: list[TokenPoint]) -> Iterator[list[MeasuredStep]]:
         """Run the decodes of each point; gives its samples."""
-        steering = self._scheduler.steering
+        planner = self._scheduler.steering.planner
         for point in points:
-            steering.costs = recorder = TokenRecorder(steering.costs.model)
+            planner.costs = recorder = TokenRecorder(planner.costs.model)
             for _ in range(point.num_rows):
                 self._add(point.num_tokens, 1, NUM_DECODES + 1, {CACHE_ARGUMENT: point.cache})
             while self.engine.has_unfinished_requests():

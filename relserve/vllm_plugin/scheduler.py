@@ -15,7 +15,6 @@ from relserve.call.rel_tag import RelTag
 from relserve.settings import STEP_BUDGET
 from relserve.vllm_plugin import batches, features, host
 from relserve.vllm_plugin.budget.steps import StepBudgets
-from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.carry_out import carried_out
 from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
@@ -26,6 +25,7 @@ from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
 from relserve.vllm_plugin.step_clock import StepClock
+from relserve.vllm_plugin.step_plan import StepPlan
 from relserve.vllm_plugin.stop_strings import told_apart
 from relserve.vllm_plugin.telemetry import Telemetry
 from relserve.vllm_plugin.version import check_version
@@ -54,17 +54,15 @@ class RelQueryScheduling(_Base):
         is_bounded = _is_bounded(self, settings)
         timing = self.clock, self.learner
         self.budgets = StepBudgets(self, self.ledger, settings, *timing) if is_bounded else None
-        self.steering = self._leader(settings) if _is_steered(self, settings.variant) else None
+        self.steering: Steering | None = None
+        if _is_steered(self, settings.variant):
+            self.steering = Steering(self, self.ledger, settings, self.types, self.budgets, self.learner)
+        self._has_failed = False
         self._num_ranks = _num_ranks(self, settings.ranks)
         name = settings.caching or settings.variant
         self.publisher = Publisher(self, name if self.steering is not None else "stock")
-        missing = self.steering.miss_ratio if isinstance(self.steering, Steering) else _all
+        missing = _all if self.steering is None else self.steering.planner.miss_ratio
         self.telemetry = Telemetry.of(self, settings.first_cost, missing)
-
-    def _leader(self, settings: SchedulerSettings) -> Steering | PlannedSteering:
-        if settings.caching:
-            return PlannedSteering(self, self.ledger, settings, self.types, self.learner)
-        return Steering(self, self.ledger, settings, self.types, self.budgets, self.learner)
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request, self.vllm_config.model_config.max_model_len)
@@ -74,9 +72,8 @@ class RelQueryScheduling(_Base):
         self.ledger.arrive(request, part_of(identity, self._num_ranks), now_s)
         if not self.requests:
             self.clock.rested()
-        for each in (self.steering, self.budgets):
-            if each is not None:
-                each.arrive(request)
+        if self.budgets is not None:
+            self.budgets.arrive(request)
         if self.telemetry is None:
             super().add_request(request)
         else:
@@ -85,8 +82,7 @@ class RelQueryScheduling(_Base):
             self.telemetry.arrived()
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
-        leader = self.budgets if self.steering is None else self.steering
-        plan = None if leader is None else leader.plan()
+        plan = self._plan()
         output = carried_out(self, plan, partial(super().schedule, *args, **kwargs))
         if self.steering is not None:
             self.steering.settle(plan, output)
@@ -102,6 +98,20 @@ class RelQueryScheduling(_Base):
         if self.telemetry is not None:
             self.telemetry.scheduled(output)
         return output
+
+    def _plan(self) -> StepPlan | None:
+        """What the next step is to do; None where vLLM is to do all that it can, in its own way."""
+        leader = self.budgets if self.steering is None else self.steering
+        if leader is None or self._has_failed:
+            return None
+        try:
+            return leader.plan()
+        except Exception:  # of any kind: a policy that is broken ends no request and no engine
+            logger.exception("the scheduling policy failed; from now on steps are vLLM's own")
+            self._has_failed = True
+            if self.steering is not None:
+                self.steering.queue.show(StepPlan(()))
+            return None
 
     def _time(self, output: Any) -> None:
         """Have the clock time a step that was scheduled, as exactly as somebody wants to know its work."""

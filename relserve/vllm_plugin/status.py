@@ -11,13 +11,11 @@ import logging
 import os
 import time
 import weakref
-from collections.abc import Iterable, Sequence
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Protocol
 
 from relserve.machine.engine_status import (
-    BudgetStatus,
     EngineStatus,
     RelStatus,
     started_at,
@@ -25,11 +23,12 @@ from relserve.machine.engine_status import (
     status_json,
 )
 from relserve.policies.scheduling.driver import RelQueryOutlook
-from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
+from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, model_name, share_of_kv_used
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
+from relserve.vllm_plugin.steering import Steering
 
 logger = logging.getLogger(__name__)
 
@@ -61,27 +60,6 @@ class StatusWriter:
         self._file.close()
 
 
-class Ordered(Protocol):
-    """A waiting queue that can tell in which order its relQueries are; empty where there is none."""
-
-    @property
-    def order(self) -> Iterable[RelState]: ...
-
-
-class Leader(Protocol):
-    """What leads a scheduler, as far as it is watched."""
-
-    @property
-    def queue(self) -> Ordered: ...
-    def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[RelQueryOutlook | None]: ...
-
-
-class Budgeting(Protocol):
-    """What bounds a scheduler's steps, as far as it is watched."""
-
-    def status(self) -> BudgetStatus: ...
-
-
 class StatusHost(Host, Protocol):
     """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
 
@@ -89,9 +67,9 @@ class StatusHost(Host, Protocol):
     types: RowTypes
 
     @property
-    def steering(self) -> Leader | None: ...
+    def steering(self) -> Steering | None: ...
     @property
-    def budgets(self) -> Budgeting | None: ...
+    def budgets(self) -> StepBudgets | None: ...
 
 
 class Publisher:
@@ -139,7 +117,7 @@ class Publisher:
             order = active.values() if steering is None else steering.queue.order or active.values()
             ids = (rel.rel_id for rel in order if rel.rel_id in active)
             first = [active[rel_id] for rel_id in islice(ids, MAX_RELS)]
-            outlooks = repeat(None) if steering is None else steering.outlooks(first)
+            outlooks = repeat(None) if steering is None else steering.planner.outlooks(first)
             rels = [_status_of(rel, outlook, now_s) for rel, outlook in zip(first, outlooks, strict=False)]
         return EngineStatus(
             pid=self._pid, started=self._started, model=self._model, variant=self._variant,

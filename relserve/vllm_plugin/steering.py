@@ -1,51 +1,68 @@
-"""Steering vLLM's scheduler: each step it is shown only the rows that the policy's decision lets run.
-
-A step in which there is nothing to decide is vLLM's own.
-"""
+"""Steering vLLM's scheduler: each step has its plan, and what came of it is learnt."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
-from operator import attrgetter
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from relserve.policies.caching.requests import CacheType
-from relserve.policies.model.cache_costs import MeasuredCosts
-from relserve.policies.model.online import CostSource, OnlineCost
 from relserve.policies.model.work import Work
-from relserve.policies.scheduling.driver import RelQueryOutlook, StepDriver
-from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, StepDecision, StepView
-from relserve.policies.scheduling.variants import make as make_policy
+from relserve.policies.scheduling.driver import RelQueryOutlook
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.steps import StepBudgets
-from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
-from relserve.vllm_plugin.cache.scheduling_costs import first_costs
-from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
-from relserve.vllm_plugin.host import Host, HostRequest, StepOutput
-from relserve.vllm_plugin.kept_cost import KeptCost
+from relserve.vllm_plugin.cache.scheduling_planner import CachePlanner
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
+from relserve.vllm_plugin.host import Host, StepOutput
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
-from relserve.vllm_plugin.miss_ratio import MissRatios
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
+from relserve.vllm_plugin.relquery_planner import RelQueryPlanner
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_plan import StepPlan
 
-logger = logging.getLogger(__name__)
+
+class Planner(Protocol):
+    """Plans each step by a policy, and changes nothing of vLLM's.
+
+    Attributes:
+        queue: what the scheduler is to admit from.
+        lengths: what is learnt of outputs' lengths, and its file.
+    """
+
+    queue: RelQueue
+    lengths: KeptLengths
+
+    def plan(self, step: int) -> StepPlan | None:
+        """What the next step, of this number, is to do; None where vLLM is to do all that it can."""
+
+    def settle(self, plan: StepPlan | None, has_scheduled: bool) -> None:
+        """Take note of whether the planned step computes anything."""
+
+    def learn(self, work: Work, seconds: float) -> None:
+        """Learn how long a step took; the learner's thread calls this."""
+
+    def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[RelQueryOutlook | None]:
+        """How some of the relQueries stand that the queue's order holds."""
+
+    def miss_ratio(self, rel_id: str) -> float:
+        """The share of a relQuery's prompts that the prefix cache lacks, as measured last; 1 if never."""
+
+    def report(self) -> dict[str, Any]:
+        """Counters for benchmarks."""
+
+    def close(self) -> None:
+        """The end."""
 
 
 class Steering:
-    """Leads a vLLM scheduler by a policy.
+    """Leads a vLLM scheduler by a policy of relQueries or by a caching policy.
 
     Attributes:
-        driver: holds the policy and its cost model.
-        lengths: what is learnt of outputs' lengths, and its file.
-        queue: what the scheduler admits from.
-        costs: what steps cost where rows may keep hidden states, learnt from them; else None.
-        policy_s: seconds spent on decisions so far.
+        planner: plans the steps.
+        queue, lengths: the planner's.
+        num_steps: steps planned so far.
+        policy_s: seconds spent on plans so far.
     """
 
     def __init__(
@@ -57,208 +74,37 @@ class Steering:
         budgets: StepBudgets | None = None,
         learner: StepLearner | None = None,
     ) -> None:
-        self.scheduler, self.ledger, self.types = scheduler, ledger, types
-        self._budgets, self._learner = budgets, learner or StepLearner()
-        policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
-        path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
-        self.lengths = KeptLengths(path)
-        self.driver = StepDriver(policy, OnlineCost(settings.first_cost), self.lengths.learner)
-        kept = Path(settings.learnt_cost_path) if settings.learnt_cost_path else None
-        self._kept_cost = KeptCost(kept, self.driver.cost)
-        ledger.lengths_of = self.driver.lengths_of
-        self.queue = RelQueue(ledger)
+        self._learner = learner or StepLearner()
+        self.planner: Planner
+        if settings.caching:
+            self.planner = CachePlanner(scheduler, ledger, settings, types)
+        else:
+            self.planner = RelQueryPlanner(scheduler, ledger, settings, types, budgets)
+        self.queue, self.lengths = self.planner.queue, self.planner.lengths
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
-        self._limits = {cache: self._limits_of(cache) for cache in TYPES}
-        self.costs: MeasuredCosts | None = None
-        self._admission: AdmissionType | None = None
-        if types.is_free:
-            self.costs = MeasuredCosts(first_costs(scheduler, settings, types))
-            self._admission = AdmissionType(scheduler, types)
-        self.policy_s, self.num_steps, self._seen_steps = 0.0, 0, 0
-        self._has_failed = self._has_arrivals = False
-        self._miss_ratios = MissRatios(
-            self.queue, types.num_cached_tokens, host.hash_block_size(scheduler), settings.sample_size,
-            of_each_other=policy.learns,
-        )  # fmt: skip
-
-    @property
-    def cost(self) -> CostSource:
-        """Where the cost model comes from; can be replaced."""
-        return self.driver.cost
-
-    @cost.setter
-    def cost(self, cost: CostSource) -> None:
-        self.driver.cost = cost
-
-    @property
-    def limits(self) -> EngineLimits:
-        """The engine's limits now: memory is counted in tokens of the type with which rows are admitted."""
-        return self._limits[self.types.default]
-
-    def _limits_of(self, cache: CacheType) -> EngineLimits:
-        scheduler = self.scheduler
-        return EngineLimits(
-            scheduler.max_num_running_reqs, scheduler.max_num_scheduled_tokens,
-            self.types.num_tokens(cache), self.types.tokens_per_block(cache),
-        )  # fmt: skip
-
-    def arrive(self, request: HostRequest) -> None:
-        """A request that the ledger knows is about to be queued."""
-        self._has_arrivals = True
-        rel_id = self.ledger.rel_of(request).rel_id
-        rel = self.ledger.active[rel_id]
-        if rel.waiting_row_tokens is None:
-            rel.waiting_row_tokens = lambda: [row.num_tokens for row in self.queue.rows(rel_id)]
+        self.num_steps, self.policy_s = 0, 0.0
 
     def plan(self) -> StepPlan | None:
-        """What the next step is to do; None where there is nothing to decide."""
+        """What the next step is to do; None where vLLM is to do all that it can."""
         began = time.perf_counter()
         self.num_steps += 1
-        if self._has_failed:
-            self.ledger.news()  # which it keeps until somebody looks
-            return None
-        try:
-            plan = self._plan()
-        except Exception:  # the rows go on in vLLM's own way, which ends no request and no engine
-            logger.exception("the scheduling policy failed; from now on steps are vLLM's own")
-            self._has_failed, plan = True, None
-            self.queue.show(StepPlan(()))
+        plan = self.planner.plan(self.num_steps)
         self.policy_s += time.perf_counter() - began
         return plan
 
-    def _plan(self) -> StepPlan | None:
-        if self._only_decodes() and self.driver.has_no_choice(time.monotonic()):
-            return None
-        self._has_arrivals = False
-        decision = self.driver.decide(self._view())
-        if self._budgets is None:
-            return self._plan_of(decision)
-        return self._budgets.bounded(self._plan_of(self._budgets.freed(decision)), self.queue.shown_by)
-
-    def _plan_of(self, decision: StepDecision) -> StepPlan:
-        """A decision on relQueries as a plan of rows."""
-        running, held_back = self._with_victims(*self._split(decision), decision)
-        admit = None
-        if decision.prefill is not None:
-            active = self.ledger.active
-            waiting = [active[rel_id] for rel_id in decision.prefill if self.queue.rows(rel_id)]
-            admit = [rel.rel_id for rel in decision.order.sort(waiting)]
-        return StepPlan(
-            running, held_back, decision.order, admit, decision.held_requests, decision.max_admit,
-            decision.token_budget,
-        )  # fmt: skip
-
-    def _only_decodes(self) -> bool:
-        """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency.
-
-        Rows that wait have nothing to compute where no seat is free; those that come are looked at once.
-        """
-        running, budgets = self.scheduler.running, self._budgets
-        if not running or self._admission is not None or (budgets and budgets.rows):
-            return False
-        if len(self.queue) and (self._has_arrivals or self._num_free_seats() > 0):
-            return False
-        if len(running) * self.scheduler.block_size > host.num_free_kv_tokens(self.scheduler):
-            return False
-        return not any(map(attrgetter("is_prefill_chunk"), running))
-
     def settle(self, plan: StepPlan | None, output: StepOutput) -> None:
-        """Take note of a step that vLLM has scheduled."""
-        if not self._has_failed:
-            has_more = plan is not None and (bool(plan.held_back) or len(self.queue) > 0)
-            self.driver.settle(output.total_num_scheduled_tokens > 0, has_more)
-
-    def _view(self) -> StepView:
-        news = self.ledger.news()
-        self._choose_type()
-        for rel_id in news.gone:
-            self._miss_ratios.forget(rel_id)
-        free = FreeCapacity(max(self._num_free_seats(), 0), self.types.num_free_tokens(self.types.default))
-        step = self.num_steps
-        num_steps, self._seen_steps = step - self._seen_steps, step
-        return StepView(
-            news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
-            lambda state: self._miss_ratios.of(state, step), news.cancelled, num_steps,
-            self.driver.is_cost_sure,
-        )  # fmt: skip
-
-    def _num_free_seats(self) -> int:
-        seats = len(self.scheduler.running) + host.num_paused_seats(self.scheduler)
-        return host.admission_cap(self.scheduler) - seats
-
-    def _choose_type(self) -> None:
-        """Choose as what rows come in, for the next one that would, by the order of the step before."""
-        if self._admission is None or self.costs is None:
-            return
-        if (row := self.queue.next_row()) is not None:
-            row_output = self.ledger.rel_of(row).row_output
-            self._admission.choose(len(self.queue), row, row_output, self.costs.model)
-
-    def _by_urgency(self, running: Sequence[HostRequest], decision: StepDecision) -> list[HostRequest]:
-        rel_of = self.ledger.rel_of
-        rank = {rel.rel_id: place for place, rel in enumerate(decision.order.sort(self.ledger.running))}
-        return sorted(running, key=lambda request: rank[rel_of(request).rel_id])
-
-    def _split(self, decision: StepDecision) -> tuple[list[HostRequest], list[HostRequest]]:
-        """The running rows in order of urgency: those that may run, and those that are held back."""
-        rel_of = self.ledger.rel_of
-        running = self._by_urgency(self.scheduler.running, decision)
-        if decision.holds_nothing_back:
-            return running, []
-        shown: list[HostRequest] = []
-        held_back: list[HostRequest] = []
-        for request in running:
-            rel_id = rel_of(request).rel_id
-            may_run = decision.prefills(rel_id) if request.is_prefill_chunk else decision.decodes(rel_id)
-            is_held = request.request_id in decision.held_requests
-            (shown if may_run and not is_held else held_back).append(request)
-        return shown, held_back
-
-    def _with_victims(
-        self, shown: list[HostRequest], held_back: list[HostRequest], decision: StepDecision
-    ) -> tuple[list[HostRequest], list[HostRequest]]:
-        """Show half-done prompts that are held back where memory is short: vLLM preempts what it is shown.
-
-        One that is less urgent then loses its memory before a decode does.
-        """
-        halves = [request for request in held_back if request.is_prefill_chunk]
-        size = self.scheduler.block_size
-        needed = sum([not r.is_prefill_chunk and r.num_computed_tokens % size == 0 for r in shown])
-        if not halves or needed * size <= host.num_free_kv_tokens(self.scheduler):
-            return shown, held_back
-        return self._by_urgency(shown + halves, decision), [r for r in held_back if not r.is_prefill_chunk]
+        """Take note of a planned step that vLLM has scheduled."""
+        self.planner.settle(plan, output.total_num_scheduled_tokens > 0)
 
     def measured(self, work: Work, seconds: float) -> None:
         """A step is over: have it learnt how long it took."""
-        self._learner.put(self._learn, work, seconds)
-
-    def _learn(self, work: Work, seconds: float) -> None:
-        """The learner's thread does this."""
-        if self.costs is not None:
-            self.costs.add(work, seconds)
-        self.driver.measured(work, seconds)
-        self._kept_cost.tick(self.driver.cost)
-
-    def miss_ratio(self, rel_id: str) -> float:
-        """The share of a relQuery's prompts that the prefix cache lacks, as measured last; 1 if never."""
-        return self._miss_ratios.latest(rel_id)
-
-    def outlooks(self, rels: Sequence[RelRecord]) -> list[RelQueryOutlook]:
-        """How some of the relQueries stand that the queue's order holds."""
-        return self.driver.outlooks(rels, self.limits, time.monotonic())
+        self._learner.put(self.planner.learn, work, seconds)
 
     def report(self) -> dict[str, Any]:
         """Counters for benchmarks."""
-        model = self.driver.model
-        return {
-            "variant": self.driver.policy.name, "steps": self.num_steps, "policy_s": self.policy_s,
-            "reasons": dict(self.driver.reasons), "cost": [
-                model.prefill_per_token_s, model.prefill_base_s, model.decode_per_request_s,
-                model.decode_base_s, model.shared_base_s,
-            ],
-        }  # fmt: skip
+        return {"steps": self.num_steps, "policy_s": self.policy_s, **self.planner.report()}
 
     def close(self) -> None:
         """The end: write what was learnt."""
         self.lengths.close()
-        self._kept_cost.close()
+        self.planner.close()

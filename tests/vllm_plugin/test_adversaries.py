@@ -63,8 +63,8 @@ def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
     for arrival in rows("victim", 20, 50):
         scheduler.add_request(arrival.request())
     scheduler.schedule()
-    steering = scheduler.steering
-    found = steering.driver.policy.guard.shadow.forecast(FIRST_GUESS, steering.limits)["victim"]
+    planner = scheduler.steering.planner
+    found = planner.driver.policy.guard.shadow.forecast(FIRST_GUESS, planner.limits)["victim"]
     scheduler.shutdown()
     return float(found)
 

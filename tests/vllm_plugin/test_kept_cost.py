@@ -101,7 +101,8 @@ def test_a_scheduler_keeps_it(tmp_path: Path) -> None:
         testing.MadeUpArrival(0, f"r{i}", [100 + i] * 60, 40, {"rel_id": "r", "rel_rows": 9})
         for i in range(9)
     ]
-    scheduler.steering.cost = FixedCost(TRUE)  # for a made-up worker's steps take what the machine likes
+    # For a made-up worker's steps take what the machine likes.
+    scheduler.steering.planner.driver.cost = FixedCost(TRUE)
     testing.run(scheduler, arrivals, False)
     scheduler.shutdown()
     assert CostModel.load(path) == TRUE

@@ -116,14 +116,22 @@ def test_the_seconds_left_go_by_the_lengths_of_answers_of_that_kind() -> None:
     left_s = []
     for tokens in (4, 400):
         scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
-        lengths = scheduler.steering.driver.lengths.of("k", 1000)
+        lengths = scheduler.steering.planner.driver.lengths.of("k", 1000)
         for _ in range(200):
             lengths.ended(tokens, is_whole=True)
-        scheduler.steering.driver.cost = FixedCost(CostModel(1e-5, 1e-3, 1e-5, 1e-3))
+        scheduler.steering.planner.driver.cost = FixedCost(CostModel(1e-5, 1e-3, 1e-5, 1e-3))
         (rel,) = steps(scheduler, arrivals, 2).rels
         left_s.append(rel.left_s)
         scheduler.shutdown()
     assert left_s[1] > 20 * left_s[0] > 0
+
+
+def test_relqueries_are_told_as_they_came_where_a_caching_policy_plans_by_request() -> None:
+    arrivals = [testing.MadeUpArrival(0, f"{name}-0", [1] * 50, 20, {"rel_id": name}) for name in "cab"]
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="fcfs")
+    rels = steps(scheduler, arrivals, 2).rels
+    assert [(rel.rel_id, rel.priority) for rel in rels] == [("c", None), ("a", None), ("b", None)]
+    scheduler.shutdown()
 
 
 def test_a_scheduler_is_seen_from_start_to_shutdown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
 from tests.modules import later
 
-steering = later("relserve.vllm_plugin.steering")
+relquery_planner = later("relserve.vllm_plugin.relquery_planner")
 testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
@@ -50,14 +51,26 @@ def test_tokens_are_the_same_and_nothing_is_left(
     check(arrivals, testing.run(scheduler, arrivals, is_async, abort_every), scheduler)
 
 
-@pytest.mark.parametrize("part", ["driver.decide", "_view"])
+@pytest.mark.parametrize(
+    ("part", "settings"),
+    [
+        ("steering.planner.driver.decide", {}),
+        ("steering.planner._view", {}),
+        ("steering.planner.table.view", {"caching": "fcfs"}),
+        ("budgets._view", {"step_budget": "static-40"}),
+        ("budgets._view", {"variant": "stock", "step_budget": "static-40"}),
+    ],
+    ids=["order", "view", "cache types", "tokens", "tokens alone"],
+)
 def test_a_policy_that_fails_ends_no_request_and_is_told_of_once(
-    part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    part: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     arrivals = testing.workload(3)
-    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 40)
-    owner = scheduler.steering.driver if part == "driver.decide" else scheduler.steering
-    name = part.rpartition(".")[2]
+    scheduler = testing.scheduler_of(
+        MODEL, **{"variant": DEFAULT, "is_async": False, "num_blocks": 40, **settings}
+    )
+    path, _, name = part.rpartition(".")
+    owner = attrgetter(path)(scheduler)
     works, calls = getattr(owner, name), iter(range(10**6))
 
     def fails_later(*args: Any) -> Any:
@@ -91,8 +104,8 @@ def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     ]
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
     check([*long, *short], testing.run(scheduler, [*long, *short], False), scheduler)
-    assert scheduler.steering.driver.reasons["prefill first"] >= 1
-    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 20
+    assert scheduler.steering.planner.driver.reasons["prefill first"] >= 1
+    assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 20
 
 
 @pytest.mark.cells(5)
@@ -106,8 +119,8 @@ def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
     monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
     scheduler = testing.scheduler_of(MODEL, variant, is_async, 400, patience=0.0)
     unasked = steps(scheduler, is_async)
-    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 10
-    monkeypatch.setattr(steering.Steering, "_only_decodes", lambda self: False)
+    assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 10
+    monkeypatch.setattr(relquery_planner.RelQueryPlanner, "_only_decodes", lambda self: False)
     assert unasked == steps(testing.scheduler_of(MODEL, variant, is_async, 400, patience=0.0), is_async)
 
 
@@ -130,7 +143,7 @@ def test_ordinary_requests_alone_have_no_step_of_decodes_decided(is_async: bool)
     arrivals = [replace(arrival, extra_args={}) for arrival in testing.workload(7)]
     scheduler = testing.scheduler_of(MODEL, DEFAULT, is_async, 400)
     check(arrivals, testing.run(scheduler, arrivals, is_async), scheduler)
-    assert scheduler.steering.driver.reasons[ONLY_DECODES]
+    assert scheduler.steering.planner.driver.reasons[ONLY_DECODES]
 
 
 def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() -> None:
@@ -139,7 +152,8 @@ def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() ->
         testing.MadeUpArrival(0, "ordinary", [1] * 60, 80, {}),
         testing.MadeUpArrival(0, "row", [2] * 60, 20, {"rel_id": "a", "rel_rows": 1}),
     ]
-    worker, ran, reasons = testing.MadeUpWorker(), testing.WorkerRun(), scheduler.steering.driver.reasons
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
+    reasons = scheduler.steering.planner.driver.reasons
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
     while "row" in scheduler.requests:
@@ -158,7 +172,7 @@ def test_where_no_seat_is_free_a_step_of_decodes_is_not_decided(num_rows: int) -
     tag = {"rel_id": "a", "rel_rows": num_rows}
     arrivals = [testing.MadeUpArrival(0, f"a-{i}", [i + 1] * 10, 40, tag) for i in range(num_rows)]
     check(arrivals, testing.run(scheduler, arrivals, False), scheduler)
-    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 30
+    assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 30
 
 
 def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
@@ -175,7 +189,7 @@ def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
         testing.deliver(scheduler, output, worker.execute(output), ran)
         known = [rel.rel_id for rel in scheduler.publisher.snapshot(scheduler, time.monotonic()).rels]
         assert ("late" in known) == (step >= 15)
-    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 10
+    assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 10
 
 
 @pytest.mark.cells(3)
@@ -201,7 +215,7 @@ def test_the_prefix_cache_is_seen() -> None:
     )
     scheduler.add_request(testing.MadeUpArrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
     scheduler.schedule()
-    book = scheduler.steering.driver.policy.book
+    book = scheduler.steering.planner.driver.policy.book
     misses = {rel_id: miss_ratio_of(book, rel_id) for rel_id in book.slot_of}
     assert misses == {"next": 0.5, "other": 1.0}
 
@@ -227,7 +241,7 @@ def test_settings_are_checked() -> None:
 def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
     arrivals, rng = testing.workload(11), random.Random(5)
     scheduler = testing.scheduler_of(MODEL, variant, is_async, 60)
-    policy, wide = scheduler.steering.driver.policy, scheduler.max_num_scheduled_tokens
+    policy, wide = scheduler.steering.planner.driver.policy, scheduler.max_num_scheduled_tokens
     plan = policy.plan
     policy.plan = lambda view, order: replace(plan(view, order), token_budget=rng.choice([1, 7, 60, 10**6]))
     check(arrivals, testing.run(scheduler, arrivals, is_async), scheduler)
@@ -248,7 +262,7 @@ def test_ordinary_requests_beside_relqueries_give_the_same_tokens(
             arrival.extra_args = {}
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", is_async, num_blocks)
     check(arrivals, testing.run(scheduler, arrivals, is_async, abort_every), scheduler)
-    assert scheduler.steering.driver.reasons["ordinary first"] > 10
+    assert scheduler.steering.planner.driver.reasons["ordinary first"] > 10
 
 
 def test_chats_are_answered_beside_a_long_relquery_and_it_goes_on() -> None:
@@ -269,7 +283,7 @@ def test_requests_that_a_decision_names_do_not_run() -> None:
     rel = {"rel_id": "q", "rel_rows": 6}
     arrivals = [testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 40, 8, rel) for i in range(6)]
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
-    driver, held = scheduler.steering.driver, frozenset({"q0-0", "q0-4"})
+    driver, held = scheduler.steering.planner.driver, frozenset({"q0-0", "q0-4"})
     plan = driver.policy.plan
 
     def hold(view: Any, order: Any) -> Any:

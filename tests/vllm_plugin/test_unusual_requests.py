@@ -121,7 +121,7 @@ def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
     for number in range(6):
         scheduler.add_request(testing.MadeUpArrival(0, f"q{number}-0", [number] * 100, 30, {}).request())
     if variant.startswith("caching "):
-        view = scheduler.steering.table.view(scheduler.steering.costs.model)
+        view = scheduler.steering.planner.table.view(scheduler.steering.planner.costs.model)
         assert "session" not in view.requests
         assert (view.memory.num_blocks, view.limits.max_num_seqs) == (11 - 2, 24 - 1)
     work(scheduler, worker, ran, 260)

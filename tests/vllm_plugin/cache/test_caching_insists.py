@@ -38,7 +38,7 @@ def served(
     scheduler = testing.scheduler_of(
         str(MODEL_DIR), "dpu+marginal", False, num_blocks, caching=caching, cache=cache
     )
-    costs = scheduler.steering.costs
+    costs = scheduler.steering.planner.costs
     costs.model = costs.model._replace(kv_token_s=0.0, hidden_token_s=0.0)
     at: dict[str, list[int]] = {}
     schedule = scheduler.schedule
@@ -85,7 +85,7 @@ def test_one_that_insists_stalls_nobody(caching: str, wants: str) -> None:
 @pytest.mark.parametrize("wants", ["kv", "hidden"])
 def test_every_second_one_insists_in_a_tight_pool(caching: str, cache: str, wants: str) -> None:
     scheduler, steps, _ = served(caching, cache, asking(24, wants, 2, 40), 40)
-    reasons = scheduler.steering.reasons
+    reasons = scheduler.steering.planner.reasons
     assert steps <= 150
     assert reasons["everything"] <= 2, "a plan under which nothing is scheduled is a miscount"
 
@@ -97,11 +97,11 @@ def test_blocks_are_counted_as_what_is_kept() -> None:
     )
     for arrival in asking(2, "kv", 2, 4):
         scheduler.add_request(arrival.request())
-    view = scheduler.steering.table.view(scheduler.steering.costs.model)
+    view = scheduler.steering.planner.table.view(scheduler.steering.planner.costs.model)
     assert view.memory == (39, 32, 64)
     assert [view.requests[f"q{i}-0"].only for i in range(2)] == ["kv", "hidden"]
     scheduler.schedule()
-    view = scheduler.steering.table.view(scheduler.steering.costs.model)
+    view = scheduler.steering.planner.table.view(scheduler.steering.planner.costs.model)
     assert [view.requests[f"q{i}-0"].cache for i in range(2)] == ["kv", "hidden"]
     pool = scheduler.kv_cache_manager.block_pool
     assert pool.num_gpu_blocks - 1 - pool.get_num_free_blocks() == 4 + 2

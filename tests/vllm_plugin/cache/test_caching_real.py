@@ -112,7 +112,7 @@ def test_all_rows_hidden_under_relserves_order(stock: Ran) -> None:
     assert ran.leaked == 0
     assert len(ran.hidden) == len(PROMPTS)
     assert ran.most > 1.2 * stock.most
-    assert ran.scheduler.steering.limits.kv_tokens == 2 * NUM_BLOCKS * 32
+    assert ran.scheduler.steering.planner.limits.kv_tokens == 2 * NUM_BLOCKS * 32
 
 
 def test_a_policy_gives_each_row_its_type(stock: Ran) -> None:

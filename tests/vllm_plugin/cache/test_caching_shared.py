@@ -53,7 +53,7 @@ def test_the_table_says_what_a_row_takes_and_frees() -> None:
         scheduler.add_request(
             testing.MadeUpArrival(0, f"q{number}-0", BEGINNING[:96] + [number] * 40, 4, {}).request()
         )
-    table, costs = scheduler.steering.table, scheduler.steering.costs.model
+    table, costs = scheduler.steering.planner.table, scheduler.steering.planner.costs.model
     assert table.view(costs).memory.num_blocks == 59
     output = scheduler.schedule()
     assert len(output.scheduled_new_reqs) == 2

@@ -100,7 +100,7 @@ def test_a_requests_own_slos_go_before_the_settings() -> None:
     for number, args in enumerate(asks):
         scheduler.add_request(testing.MadeUpArrival(0, f"q{number}-0", [1] * 40, 4, args).request())
     scheduler.schedule()
-    table = scheduler.steering.table.requests
+    table = scheduler.steering.planner.table.requests
     slos = [(table[f"q{i}-0"].ttft_slo_s, table[f"q{i}-0"].tpot_slo_s) for i in range(4)]
     assert slos == [(2.0, float("inf")), (0.5, 0.1), (2.0, float("inf")), (2.0, 0.3)]
     scheduler.shutdown()
@@ -115,13 +115,13 @@ def test_the_table_follows_the_engine() -> None:
     for request in (waits, testing.MadeUpArrival(0, "plain-0", [2] * 40, 4, {}).request()):
         scheduler.add_request(request)
     scheduler.schedule()
-    view = scheduler.steering.table.view(scheduler.steering.costs.model)
+    view = scheduler.steering.planner.table.view(scheduler.steering.planner.costs.model)
     assert view.requests.ids == ["plain-0"], "one whose grammar is compiled cannot be planned"
     state = view.requests["plain-0"]
     assert (state.num_computed, state.num_tokens, state.cache) == (40, 40, "kv")
     assert view.memory == (399, 32, 32)
     scheduler.finish_requests("plain-0", waits.status.FINISHED_ABORTED)
-    assert not scheduler.steering.table.view(scheduler.steering.costs.model).requests.ids
+    assert not scheduler.steering.planner.table.view(scheduler.steering.planner.costs.model).requests.ids
     scheduler.finish_requests("grammar-0", waits.status.FINISHED_ABORTED)
     scheduler.shutdown()
 
@@ -129,7 +129,7 @@ def test_the_table_follows_the_engine() -> None:
 def test_steps_teach_what_tokens_in_memory_cost() -> None:
     arrivals = [testing.MadeUpArrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
-    learnt = scheduler.steering.costs.model
+    learnt = scheduler.steering.planner.costs.model
     assert learnt.steps != FIRST_GUESS
     assert learnt.kv_token_s >= 0
     assert learnt.hidden_token_s == 0, "nothing was hidden"
