@@ -21,13 +21,13 @@ demo: $(INSTALLED)
 # Every room, every documented example, one real engine and one real server over it. Three workers for two cores: a
 # quarter of each one's time it waits, for its engine or for somebody's patience to end.
 test: $(INSTALLED)
-	@$(PY) -m pytest -n 3 --dist loadgroup --durations=10 -m "not (long or engine_of_its_own or performance or package)"
+	@$(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
 # Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, the wheel, the site.
 test-all: test
 	-@$(MAKE) --no-print-directory llamacpp
 	-@$(MAKE) --no-print-directory site-tools
-	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10 -m "long or engine_of_its_own or performance or package"
+	@$(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)

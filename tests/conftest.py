@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from random import Random
 
@@ -34,6 +34,8 @@ OWN_ENGINES = {
 ONE_A_SESSION = {
     "shared_engine": "engine", "vllm_server": "engine", "llamacpp_server": "engine", "zoo_engine": "zoo",
 }  # fmt: skip
+# About what a test with such a mark takes, for the order in which they are begun.
+SECONDS = {"engine_of_its_own": 15.0, "package": 15.0, "performance": 3.0, "long": 1.0, "vllm": 0.5}
 settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
@@ -73,9 +75,36 @@ def _nothing_left_open() -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses among the marks, and pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs in `make test-all` alone, and which tests one worker runs (`-n 2 --dist loadgroup`).
+# before -m chooses among the marks, and pytest-xdist reads the groups; after all that, the order
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, object, object]:
+    """Marks and, where workers share the tests, the order of their groups."""
+    _mark(items)
+    result = yield
+    if hasattr(config, "workerinput"):
+        _longest_first(items)
+    return result
+
+
+def _longest_first(items: list[pytest.Item]) -> None:
+    """Groups that take long are begun first, so that no worker is left alone with one at the end."""
+    seconds: Counter[str] = Counter()
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        seconds[_group(item)] += max((SECONDS[mark] for mark in marks & SECONDS.keys()), default=0.1)
+    items.sort(key=lambda item: (-seconds[_group(item)], _group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    assert mark is not None
+    return str(mark.args[0])
+
+
+def _mark(items: list[pytest.Item]) -> None:
+    """Mark what runs in `make test-all` alone, and which tests one worker runs (`--dist loadgroup`).
 
     Those of the session's engine and servers are one group, and so are those of the quick tier that need
     vLLM, which one worker alone imports then; else each file is one.

@@ -191,8 +191,8 @@ def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch
 )
 def test_the_gate_sees_how_far_whole_answers_are(gateway, local_engine, path, asked, ids):
     socket = str(spawn(local_engine.openai_socket({})).result())
-    body = {"model": "tiny", "max_tokens": 800, "ignore_eos": True, **asked}
-    entering = Entering("ann", 3, 800, None, True, ids, time.time())
+    body = {"model": "tiny", "max_tokens": 300, "ignore_eos": True, **asked}
+    entering = Entering("ann", 3, 300, None, True, ids, time.time())
     headers = {REQUEST_ID: "abc", ENTERS: entering.header()}
     with httpx.Client(transport=httpx.HTTPTransport(uds=socket), timeout=60) as client:
         asking = threading.Thread(
