@@ -12,7 +12,6 @@ import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import duckdb
@@ -91,10 +90,10 @@ class Udfs:
 
     def _register(self) -> None:
         for function in CALLED:
-            self._create(function, partial(_call, self._states, function), None, sql_type_of(function))
+            self._create(function, _answer(self._states, function), None, sql_type_of(function))
         for name, (table, schema) in TABLES.items():
             # side effects keep DuckDB from answering at plan time, once and for all
-            rows_of = partial(_rows_of, self._states, table)
+            rows_of = _listing(self._states, table)
             self._create(name, rows_of, ["BIGINT"], _list_type(schema), side_effects=True)
 
     def _create(
@@ -123,6 +122,16 @@ def _free_number() -> int:
         number = next(each for each in itertools.count(1) if each not in _kept)
         _kept[number] = []
         return number
+
+
+# Lambdas, for DuckDB looks at a callable's signature, and evaluates its annotations: of a partial that takes
+# as long as all else that it does to register it.
+def _answer(states: States, function: str) -> Callable[..., Any]:
+    return lambda template, options, keys, *values: _call(states, function, template, options, keys, *values)
+
+
+def _listing(states: States, table: Callable[[History], pa.Table]) -> Callable[..., Any]:
+    return lambda keys: _rows_of(states, table, keys)
 
 
 def _call(states: States, function: str, template: Any, options: Any, keys: Any, *values: Any) -> Any:
