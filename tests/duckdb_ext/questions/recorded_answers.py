@@ -89,6 +89,7 @@ def asking(answers: Mapping[str, str] = ANSWERS, prefetch: bool = True, **engine
         progress=False,
         prefetch=prefetch,
         pipeline=pipeline,
+        is_new=True,
     )
     con.execute(TABLES)
     return Asking(con, pipeline)
