@@ -39,7 +39,7 @@ def for_people(found: Evaluation) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _with_counts(summary: pa.Table) -> pa.Table:
-    pairs = zip(summary.column("right").to_pylist(), summary.column("rows").to_pylist(), strict=True)
+    pairs = zip(summary.column("right_answers").to_pylist(), summary.column("rows").to_pylist(), strict=True)
     return summary.append_column("of", pa.array([f"{right:,} of {rows:,}" for right, rows in pairs]))
 
 

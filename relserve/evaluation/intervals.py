@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 LEVEL = 0.95  # of every interval
-_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 class MeasuredShare(NamedTuple):
@@ -27,8 +27,8 @@ def measured_share(hits: int, total: int) -> MeasuredShare | None:
     """
     if not total:
         return None
-    share, z2 = hits / total, _Z * _Z
+    share, z2 = hits / total, Z * Z
     middle = (share + z2 / (2 * total)) / (1 + z2 / total)
-    half = _Z * math.sqrt(share * (1 - share) / total + z2 / (4 * total * total)) / (1 + z2 / total)
+    half = Z * math.sqrt(share * (1 - share) / total + z2 / (4 * total * total)) / (1 + z2 / total)
     low, high = max(0.0, middle - half), min(1.0, middle + half)
     return MeasuredShare(share, 0.0 if not hits else low, 1.0 if hits == total else high)

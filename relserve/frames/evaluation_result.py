@@ -133,7 +133,7 @@ class Evaluation:
 _SUMMARY = pa.schema(
     [
         ("run", pa.int64()), ("model", pa.string()), ("question", pa.string()), ("rows", pa.int64()),
-        ("right", pa.int64()), ("null_answers", pa.int64()), ("accuracy", pa.float64()),
+        ("right_answers", pa.int64()), ("null_answers", pa.int64()), ("accuracy", pa.float64()),
         ("accuracy_low", pa.float64()), ("accuracy_high", pa.float64()), ("commonest_label", pa.float64()),
         ("macro_f1", pa.float64()), ("mean_absolute_error", pa.float64()), ("prompts", pa.int64()),
         ("prompt_tokens", pa.int64()), ("output_tokens", pa.int64()), ("seconds", pa.float64()),
@@ -168,8 +168,8 @@ def _summary_row(run: EvaluatedRun) -> dict[str, Any]:
     found = run.score
     return {
         "run": run.number, "model": run.model, "question": run.template, "rows": found.num_rows,
-        "right": found.num_right, "null_answers": found.num_null, **_share("accuracy", found.accuracy),
-        "commonest_label": found.commonest, "macro_f1": found.macro_f1,
+        "right_answers": found.num_right, "null_answers": found.num_null,
+        **_share("accuracy", found.accuracy), "commonest_label": found.commonest, "macro_f1": found.macro_f1,
         "mean_absolute_error": found.mean_absolute_error, "prompts": run.num_prompts,
         "prompt_tokens": run.usage.prompt_tokens, "output_tokens": run.usage.output_tokens,
         "seconds": run.seconds,

@@ -151,7 +151,7 @@ def check_figures(*args: str) -> None:
     (summary,) = table(*args)
     num_right = sum(label == answer for label, answer in rows)
     answered = [(label, answer) for label, answer in rows if answer is not None]
-    assert (summary["rows"], summary["right"]) == (str(len(rows)), str(num_right))
+    assert (summary["rows"], summary["right_answers"]) == (str(len(rows)), str(num_right))
     assert int(summary["null_answers"]) == len(rows) - len(answered)
     assert float(summary["accuracy"]) == pytest.approx(num_right / len(rows))
     assert float(summary["accuracy_low"]) < num_right / len(rows) < float(summary["accuracy_high"])

@@ -45,7 +45,7 @@ def test_a_filter_is_measured_and_null_is_never_right() -> None:
     found = evaluate(GOOD, label="label")
     row = summary_of(found)
     assert (found.function, found.num_unlabelled) == ("llm_filter", 1)
-    assert (row["rows"], row["right"], row["null_answers"]) == (6, 3, 2)
+    assert (row["rows"], row["right_answers"], row["null_answers"]) == (6, 3, 2)
     assert row["prompts"] == 5
     assert row["prompt_tokens"] > 0
     assert row["output_tokens"] > 0
@@ -77,7 +77,7 @@ def test_rows_that_failed_are_warned_of_at_the_users_line() -> None:
 )  # fmt: skip
 def test_labels_may_be_values_of_many_types(labels: Any) -> None:
     found = evaluate(GOOD[["text"]].head(4), label=labels, function="llm_filter")
-    assert summary_of(found)["right"] == 3
+    assert summary_of(found)["right_answers"] == 3
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_the_labels_type_tells_what_is_asked_and_how_it_compares(
     data = {"x": [10, 20, 30]}
     engine = ScriptedEngine(lambda prompt, submission: reply)
     found = evaluate(pd.DataFrame(data), "What? {x}", label=label, engine=engine, **options)
-    assert (found.function, summary_of(found)["right"]) == (function, right)
+    assert (found.function, summary_of(found)["right_answers"]) == (function, right)
 
 
 def test_wordings_and_models_are_compared_on_the_same_rows() -> None:
     found = evaluate(GOOD, ["Is it praise? {text}", "Is it not good? {text}"], label="label")
     first, second = found.summary.to_pylist()
-    assert (first["right"], second["right"]) == (3, 3)
+    assert (first["right_answers"], second["right_answers"]) == (3, 3)
     (pair,) = found.comparison.to_pylist()
     assert pair == {
         "first": 1, "second": 2, "both_right": 2, "only_first": 1, "only_second": 1, "both_wrong": 2,

@@ -10,9 +10,7 @@ from contextlib import contextmanager
 
 from relserve_duckdb.text.lexical import LEAD
 
-_READS = re.compile(
-    LEAD + r"(select|from|explain\s++select|describe|show|summarize|values)\b[^;]*+;?+\s*+\Z"
-)
+_READS = re.compile(LEAD + r"(select|from|explain\s++select|describe|show|summarize|values)\b[^;]*+;?+\s*+\Z")
 
 
 class Changes:

@@ -12,7 +12,10 @@ from pygments.token import Keyword, Name, Token
 from relserve.call.options import FUNCTIONS
 
 _OWN = frozenset(
-    [*FUNCTIONS, "text2sql", "text2sql_query", "llm_queries", "llm_errors", "llm_workflows", "llm_steps"]
+    (
+        *FUNCTIONS,
+        *"text2sql text2sql_query llm_evaluate llm_queries llm_errors llm_workflows llm_steps".split(),
+    )
 )
 
 STYLE = Style.from_dict({  # the terminal's own colours, which suit its background

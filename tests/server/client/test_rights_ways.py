@@ -64,6 +64,7 @@ SELECT main.sm()
 SELECT nested()
 FROM q('secret')
 FROM q('sec'||'ret')
+FROM llm_evaluate('secret', a, 1)
 FROM oldview
 FROM openview
 FROM chained
