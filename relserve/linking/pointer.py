@@ -103,6 +103,18 @@ def sql_of(answer: str, prompt: PointerPrompt) -> str:
     return AnswerWriter(answer, prompt.schema, prompt.handles, prompt.values).statement()
 
 
+def values_left_out(answer: str, prompt: PointerPrompt) -> tuple[str, ...]:
+    """The values of the question that an answer does not use; the letters of "from Z to A" are none."""
+    words = set(answer.split())
+    used = {value.text.casefold() for at, value in enumerate(prompt.values) if f"v{at}" in words}
+    return tuple(
+        value.text
+        for value in prompt.values
+        if value.text.casefold() not in used
+        and (value.hits or len(value.text) > 1 or value.number is not None)
+    )
+
+
 __all__ = [
     "ANSWER_WORDS",
     "HANDLES",
@@ -115,4 +127,5 @@ __all__ = [
     "schema_handles",
     "schema_text",
     "sql_of",
+    "values_left_out",
 ]

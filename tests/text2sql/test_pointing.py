@@ -101,6 +101,16 @@ def test_answers_without_a_meaning_refuse() -> None:
     assert any("an answer has no meaning" in line for line in outcome.failure.tried)
 
 
+def test_an_answer_that_leaves_out_a_value_of_the_question_is_none() -> None:
+    def without(prompt: str) -> str:
+        return right(prompt).partition(" where")[0]
+
+    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(pointer(without)))
+    assert outcome.sql is None
+    assert outcome.failure is not None
+    assert any("it leaves out 'IPA'" in line for line in outcome.failure.tried)
+
+
 def test_too_many_values_are_said() -> None:
     question = "Show beers with abv " + " or ".join(str(number) for number in range(2, 20))
     (outcome,) = run([question], MemoryDatabase(), session_of(pointer(right)))

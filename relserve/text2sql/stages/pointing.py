@@ -9,7 +9,7 @@ from relserve.call.answer_types import Grammar
 from relserve.call.template import Template
 from relserve.linking.pieces import Linked
 from relserve.linking.plain_words import SHARES
-from relserve.linking.pointer import PointerPrompt, linked_question, pointer_prompt, sql_of
+from relserve.linking.pointer import PointerPrompt, linked_question, pointer_prompt, sql_of, values_left_out
 from relserve.linking.sql import PointerError
 from relserve.linking.unlinked import unlinked_words
 from relserve.text2sql.cases.case import QuestionCase, SqlCandidate, UnlinkedWords
@@ -31,12 +31,24 @@ def point(cases: Sequence[QuestionCase], tools: Tools) -> None:
     for (case, prompt), answer in zip(prompts, answers, strict=True):
         try:
             if answer.value is not None:
-                case.candidates.append(SqlCandidate(sql_of(answer.value, prompt), "handles"))
+                case.candidates.append(SqlCandidate(_whole_sql(answer.value, prompt), "handles"))
         except PointerError as error:
             case.note(f"an answer has no meaning: {error}")
     for case in cases:
         if case.failure is None:
             case.note(f"{len(case.candidates)} of {tools.num_candidates} shuffles of handles gave SQL")
+
+
+def _whole_sql(answer: str, prompt: PointerPrompt) -> str:
+    """The SQL of an answer that uses all that the question names.
+
+    Raises:
+        PointerError: it is none, or a value of the question is left out.
+    """
+    sql = sql_of(answer, prompt)
+    if left_out := values_left_out(answer, prompt):
+        raise PointerError(f"it leaves out {', '.join(map(repr, left_out))}")
+    return sql
 
 
 def _prompts(case: QuestionCase, tools: Tools) -> list[PointerPrompt]:
