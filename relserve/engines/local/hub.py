@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from relserve.call.hosted_names import START_HERE
 from relserve.errors import EngineStartError
 
 ASK_S = 10.0
+_HUB_ID = re.compile(r"\w[\w.-]*+/[\w.-]++")
 OTHER_HUB = "VLLM_USE_MODELSCOPE"  # vLLM's: ids are then of ModelScope
 
 
@@ -18,11 +20,13 @@ def see_that_the_hub_has(model: str) -> None:
     A hub that answers with anything else than that it has no such model leaves the word to vLLM.
 
     Args:
-        model: a hub id.
+        model: a hub id; what has not its form, as the path of a folder that is gone, is left to vLLM, too.
 
     Raises:
         EngineStartError: there is none, or the hub cannot be reached.
     """
+    if not _HUB_ID.fullmatch(model):
+        return
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 

@@ -61,7 +61,7 @@ def launch(
         set_environment(ENVIRONMENT)
         _quieten()
         allow_hub(not os.path.isdir(path))
-        if not os.path.isdir(path) and "/" in path:
+        if not os.path.isdir(path):
             see_that_the_hub_has(path)
         arguments = _with_traces(arguments_of(path, engine_args))
         variables = variables_of(path, arguments) | _variables_of_traces(arguments)

@@ -58,10 +58,12 @@ def test_a_model_that_the_hub_has_not_is_told_of_after_one_question(
     assert asked == ["/api/models/org/mistyped"]
 
 
-@pytest.mark.parametrize("model", ["org/there", "org/broken"])
-def test_anything_else_is_left_to_vllm(asked: list[str], model: str) -> None:
+@pytest.mark.parametrize(("model", "is_asked"), [
+    ("org/there", True), ("org/broken", True), ("/gone/folder", False), ("./gone", False), ("gpt2", False),
+])  # fmt: skip
+def test_anything_else_is_left_to_vllm(asked: list[str], model: str, is_asked: bool) -> None:
     see_that_the_hub_has(model)
-    assert asked
+    assert bool(asked) is is_asked
 
 
 def test_without_the_network_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
