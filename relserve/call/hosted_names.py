@@ -48,9 +48,10 @@ HOSTS = (
     Vendor("ollama", OLLAMA, "", ("ollama", "ollama_chat"), ""),
 )  # fmt: skip
 
-_HTTP = re.compile(r"(?:localhost|[\w.-]+):\d{2,5}(?:/.*)?(?:#.*)?|(?:localhost|127\.0\.0\.1)/.*")
-_HTTPS = re.compile(r"[\w-]+(?:\.[\w-]+)+/.*?v\d.*")
-_TAGGED = re.compile(r"[\w.-]+(?:/[\w.-]+)*:[\w.-]+")  # ollama's NAME:TAG
+_PORT = re.compile(r"[\w.-]++:\d{2,5}(?:[/#]|$)|(?:localhost|127\.0\.0\.1)/")
+_DOMAIN = re.compile(r"[\w-]++(?:\.[\w-]++)++")
+_VERSION = re.compile(r"v\d")  # part of the path of an endpoint
+_TAGGED = re.compile(r"[\w.-]++(?:/[\w.-]++)*+:[\w.-]++")  # ollama's NAME:TAG
 
 
 def hint_of(name: str) -> str | None:
@@ -59,8 +60,7 @@ def hint_of(name: str) -> str | None:
     Args:
         name: a model's name that is no URL and no folder here.
     """
-    if _HTTP.fullmatch(name) or _HTTPS.fullmatch(name):
-        scheme = "http" if _HTTP.fullmatch(name) else "https"
+    if scheme := _scheme_left_out(name):
         return f"Did you mean '{scheme}://{name}'?"
     host = next((host for host in HOSTS if _is_of(host, name)), _ollama_if_tagged(name))
     if host is None:
@@ -76,6 +76,15 @@ def lists_all(url: str) -> bool:
     """
     server = host_of(url)
     return not any(server.endswith(_domain(host)) for host in HOSTS if not host.lists_all)
+
+
+def _scheme_left_out(name: str) -> str:
+    """The beginning of the URL that a name is the rest of; "" where it is none."""
+    if _PORT.match(name):
+        return "http"
+    domain, _, path = name.partition("/")
+    is_endpoint = _DOMAIN.fullmatch(domain) and any(_VERSION.match(part) for part in path.split("/"))
+    return "https" if is_endpoint else ""
 
 
 def _domain(host: Vendor) -> str:

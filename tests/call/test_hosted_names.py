@@ -25,6 +25,7 @@ GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
     ("deepseek-chat", "https://api.deepseek.com/v1#deepseek-chat"),
     ("localhost:8000", "http://localhost:8000"),
     ("gpu.example:8000/v1#qwen", "http://gpu.example:8000/v1#qwen"),
+    ("openrouter.ai/api/v1#qwen/qwen3-8b", "https://openrouter.ai/api/v1#qwen/qwen3-8b"),
     ("api.openai.com/v1#gpt-4o", "https://api.openai.com/v1#gpt-4o"),
 ])  # fmt: skip
 def test_the_url_that_was_meant(name: str, url: str) -> None:
