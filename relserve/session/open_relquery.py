@@ -225,7 +225,10 @@ class OpenRelQuery:
 
 def pace_key(engine: Engine) -> str:
     """Whose pace it is: the model's, and this machine's where it runs here."""
-    return f"{engine.model} {machine_key()}" if isinstance(engine, Estimable) else engine.model
+    # isinstance would ask for the values of an Estimable's properties, for which a client of a shared engine
+    # imports all that a local one is made of
+    runs_here = hasattr(type(engine), Estimable.find_cost.__name__)
+    return f"{engine.model} {machine_key()}" if runs_here else engine.model
 
 
 def submission_of(

@@ -45,7 +45,9 @@ def test_a_query_imports_no_engine_that_it_does_not_start(command: list[str]) ->
 def test_a_client_of_a_shared_engine_imports_none_of_its_policies() -> None:
     code = (
         "import relserve\nfrom relserve.engines.registry import shared_engine\n"
-        "from relserve.settings import load\nrelserve.connect\nshared_engine('tiny', load())"
+        "from relserve.settings import load\nrelserve.connect\n"
+        "from relserve.session.open_relquery import pace_key\n"
+        "assert pace_key(shared_engine('tiny', load())) != 'tiny'"
     )
     assert loaded(code, ENGINES | QUESTIONS | SCREENS) == "[]"
 
