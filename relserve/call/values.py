@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
 
@@ -122,9 +123,18 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     # pa.array would import pandas, which takes seconds; buffers and a builder do not
     if kind == pa.string() and (found := _of_letters(values)) is not None:
         return found
+    if kind == pa.bool_():
+        return _of_booleans(values)
     builder = pa.lib.StringBuilder()
     builder.append_values(values if kind == pa.string() else [None if v is None else repr(v) for v in values])
     return builder.finish().cast(kind)
+
+
+def _of_booleans(values: list[Any]) -> pa.Array:
+    """Yes and no as a column, without the cast for which Arrow would import its functions in 30 ms."""
+    known, said = np.array([(value is not None, bool(value)) for value in values], bool).reshape(-1, 2).T
+    known, said = (np.packbits(bits, bitorder="little") for bits in (known, said))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [pa.py_buffer(known), pa.py_buffer(said)])
 
 
 def _of_letters(values: list[Any]) -> pa.Array | None:

@@ -62,6 +62,8 @@ def test_answers_become_a_column(values: list[str | None]) -> None:
     assert column.to_pylist() == [None if v is None else v.replace("\ud83d", "?") for v in values]
 
 
-@pytest.mark.parametrize("values", [[None, None], [True, None, False], []])
+@pytest.mark.parametrize("values", [[None, None], [True, None, False], [], [True, False, None] * 11])
 def test_answers_that_are_no_texts_become_one_too(values: list[bool | None]) -> None:
-    assert to_arrow(values, pa.bool_()).to_pylist() == values
+    column = to_arrow(values, pa.bool_())
+    column.validate(full=True)
+    assert column.to_pylist() == values

@@ -10,12 +10,13 @@ from relserve.cli import main
 from relserve.cli.ask import command as ask
 from tests.command_line import relserve
 
-SQL = "SELECT llm('say {}', range) FROM range(4)"
+SQL = "SELECT llm('say {}', range), llm_filter('is {} odd?', range) FROM range(4)"
 ENGINES = {
     "openai", "torch", "vllm", "transformers", "relserve.engines.local.engine", "relserve.gate.gate",
     "relserve.policies.scheduling.variants",
 }  # fmt: skip
 QUESTIONS = {"relserve.text2sql.pipeline", "relserve.linking.pointer"}
+SLOW = {"pyarrow.compute", "pyarrow.dataset"}
 SCREENS = {"tqdm", "prompt_toolkit", "pygments", "matplotlib", "pandas"}
 
 
@@ -39,7 +40,7 @@ def test_a_query_imports_no_engine_that_it_does_not_start(command: list[str]) ->
         "from relserve.cli.main import app\n"
         f"app({[*command, '--model', 'scripted', '--no-cache']!r}, standalone_mode=False)"
     )
-    assert loaded(code, ENGINES | QUESTIONS | SCREENS) == "[]"
+    assert loaded(code, ENGINES | QUESTIONS | SCREENS | SLOW) == "[]"
 
 
 def test_a_client_of_a_shared_engine_imports_none_of_its_policies() -> None:
