@@ -226,7 +226,7 @@ def limits_of(alone: Sequence[EngineProfile]) -> dict[str, float]:
     found = {}
     for name, task in TASKS.items():
         work = task.num_output + ENGINE.fixed_tokens + ENGINE.prompt_share * task.num_prompt
-        times = task.limit_s / (work / ENGINE.speed(1))
+        times = task.limit_s / (work / ENGINE.curve.speed(1))
         found[name] = times * (max(before_s, 0.0) + SCALE * task.num_output / speed)
     return found
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.simulator.admission.engine import CurveEngineSpec, SpeedChange, usl_speed
+from lab.simulator.admission.engine import CurveEngineSpec, SpeedChange
 from lab.simulator.admission.run import AdmissionOutcome, ProfiledRequest, Spec, profile, simulate
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.online import OnlineCurve
@@ -32,7 +32,8 @@ from relserve.policies.admission.variants import make
 
 LOADS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20)  # requests a second
 SPREAD = 0.38  # standard deviation of lengths over their mean
-ENGINE = CurveEngineSpec(usl_speed(107.0, 0.0213, 8.3e-5), fixed_tokens=17.0, prompt_share=0.11, noise=0.05)
+CURVE = Fit("usl", (107.0, 0.0213, 8.3e-5), r2=1.0, num_samples=0)
+ENGINE = CurveEngineSpec(CURVE, fixed_tokens=17.0, prompt_share=0.11, noise=0.05)
 PROFILED = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100)  # loads of the offline phase, 100 requests each
 POLLS_S = {"saber": DELTA_S, "ours": 0.25}  # between looks at who waits, beside arrivals and ends
 

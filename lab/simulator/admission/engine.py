@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
+
+from relserve.policies.admission.scalability import Fit
 
 
 class SpeedChange(NamedTuple):
@@ -23,14 +24,15 @@ class CurveEngineSpec:
     """What an engine does.
 
     Attributes:
-        speed: tokens a second of each of so many requests.
+        curve: how fast a request gets its tokens by how many run. Its speeds are read, and not the seconds of
+            its steps: their inverse differs in the last digit, and what a controller learns goes by that.
         fixed_tokens: what a request costs before its first token, in tokens of an answer.
         prompt_share: what a token of its prompt costs, the same way.
         noise: standard deviation of the logarithm of its speed from one `noise_s` to the next.
         changes: lasting changes of its speed, in order of time.
     """
 
-    speed: Callable[[int], float]
+    curve: Fit
     fixed_tokens: float = 0.0
     prompt_share: float = 0.01
     noise: float = 0.05
@@ -72,7 +74,6 @@ class SimulatedCurveEngine:
     _count: int = 0
     _noisy_until_s: float = 0.0
     _noise: float = 1.0
-    _table: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._random = np.random.default_rng([7, self.seed])
@@ -134,20 +135,13 @@ class SimulatedCurveEngine:
         return self.spec.fixed_tokens + self.spec.prompt_share * num_prompt
 
     def _speed(self) -> float:
-        while len(self._table) <= self.load:
-            self._table.append(self.spec.speed(max(len(self._table), 1)))
         factor = 1.0
         for change in self.spec.changes:
             if change.at_s <= self.now_s:
                 factor = change.factor
-        return self._table[self.load] * factor * self._noise
+        return self.spec.curve.speed(self.load) * factor * self._noise
 
     def _renew(self) -> None:
         if self.spec.noise and self.now_s >= self._noisy_until_s:
             self._noise = float(np.exp(self._random.normal(0.0, self.spec.noise)))
             self._noisy_until_s = self.now_s + self.spec.noise_s
-
-
-def usl_speed(alone: float, alpha: float, beta: float) -> Callable[[int], float]:
-    """A curve by the Universal Scalability Law."""
-    return lambda load: alone / (1.0 + alpha * (load - 1) + beta * load * (load - 1))

@@ -7,15 +7,16 @@ from math import inf
 
 import pytest
 
-from lab.simulator.admission.engine import CurveEngineSpec, SimulatedCurveEngine, SpeedChange, usl_speed
+from lab.simulator.admission.engine import CurveEngineSpec, SimulatedCurveEngine, SpeedChange
 from lab.simulator.admission.run import AdmissionOutcome, Spec, profile, simulate
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.online import OnlineCurve
+from relserve.policies.admission.scalability import Fit
 from relserve.policies.admission.variants import make
 
-SPEED = usl_speed(100.0, 0.02, 1e-4)
-EXACT = CurveEngineSpec(SPEED, prompt_share=0.0, noise=0.0)
+CURVE = Fit("usl", (100.0, 0.02, 1e-4), 1.0, 0)
+EXACT = CurveEngineSpec(CURVE, prompt_share=0.0, noise=0.0)
 
 
 def specs(number: int, gap_s: float, tokens: int = 100, limit_s: float = 10, user: str = "one") -> list[Spec]:
@@ -28,11 +29,11 @@ def test_those_that_run_share_the_speed_of_their_number() -> None:
     engine.start("long", 0, 300)
     (first,) = engine.advance(inf)
     assert first.request_id == "short"
-    assert engine.now_s == pytest.approx(100 / SPEED(2))
+    assert engine.now_s == pytest.approx(100 / CURVE.speed(2))
     assert engine.generated("long") == pytest.approx(100)
     (last,) = engine.advance(inf)
-    assert engine.now_s == pytest.approx(100 / SPEED(2) + 200 / SPEED(1))
-    assert last.load_s == pytest.approx(2 * 100 / SPEED(2) + 200 / SPEED(1))
+    assert engine.now_s == pytest.approx(100 / CURVE.speed(2) + 200 / CURVE.speed(1))
+    assert last.load_s == pytest.approx(2 * 100 / CURVE.speed(2) + 200 / CURVE.speed(1))
 
 
 def test_prompts_come_before_the_first_token() -> None:
@@ -81,7 +82,7 @@ def test_the_profile_is_the_curve() -> None:
     curve = OnlineCurve([m.decoding for m in measured]).curve
     assert curve is not None
     for load in (1, 10, 30):
-        assert curve.speed(load) == pytest.approx(SPEED(load), rel=0.1)
+        assert curve.speed(load) == pytest.approx(CURVE.speed(load), rel=0.1)
 
 
 def test_refused_past_the_deadline_where_late_is_an_error() -> None:
@@ -116,8 +117,8 @@ def test_the_model_follows_a_tenfold_change_within_thirty_seconds(factor: float)
     after = [speed for at_s, speed in predicted.items() if 30 <= at_s < 40]
     assert before
     assert after
-    assert before[-1] == pytest.approx(SPEED(15), rel=0.15)
-    assert all(speed == pytest.approx(factor * SPEED(15), rel=0.2) for speed in after)
+    assert before[-1] == pytest.approx(CURVE.speed(15), rel=0.15)
+    assert all(speed == pytest.approx(factor * CURVE.speed(15), rel=0.2) for speed in after)
 
 
 def test_a_user_with_many_relqueries_does_not_halve_anothers_share() -> None:

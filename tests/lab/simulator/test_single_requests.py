@@ -13,16 +13,21 @@ from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.run import RequestsOutcome, simulate
 from lab.simulator.requests.sim_request import RequestSpec
 from lab.simulator.run import simulate as simulate_relqueries
+from lab.simulator.workflows.engine import WorkflowEngineSpec
+from lab.simulator.workflows.run import simulate as simulate_workflows
+from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.caching.policy import CachingPolicy
 from relserve.policies.caching.state import BatchLimits, BlockMemory, CachePlan, CacheView
 from relserve.policies.caching.variants import NAMES, make
+from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.model.cache_costs import CacheCosts
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.work import Column, Work
 from relserve.policies.scheduling import state as scheduling
 from relserve.policies.scheduling.variants import make as make_scheduling
+from relserve.policies.workflows.order import first_come
 
 COST = CostModel(1.4e-4, 2e-2, 1.4e-4, 2e-2)  # a decode costs what a token of a prompt does
 REPROJECT = Roofline(3e-3, 2e-2, 1.4e-4, 1e-9, 3e-5, 6e-7, 2e-5)
@@ -103,6 +108,22 @@ def test_first_come_first_served_ends_as_in_the_simulator_of_relqueries(chunked:
     latencies = [request.token_s[-1] - request.spec.arrival_s for request in found.requests]
     assert found.end_s == pytest.approx(expected.end_s, rel=0.02)
     assert np.mean(latencies) == pytest.approx(expected.mean_s, rel=0.02)
+
+
+def test_first_come_first_served_ends_as_in_the_simulator_of_workflows() -> None:
+    specs = requests(300, 3.0)
+    found = simulate(specs, RequestsEngineSpec(Linear(COST), BlockMemory(700, 16, 32), LIMITS), make("fcfs"))
+    flows = [
+        WorkflowSpec(f"w{i}", s.arrival_s, None, ((StepSpec("s", s.num_prompt, s.num_output),),))
+        for i, s in enumerate(specs)
+    ]
+    other = WorkflowEngineSpec("a", "made up", COST, scheduling.EngineLimits(256, 2048, 700 * 16, 16))
+    expected = simulate_workflows(flows, [other], RoundRobin(), lambda: first_come).served
+    latencies = [request.token_s[-1] - request.spec.arrival_s for request in found.requests]
+    assert found.end_s == pytest.approx(max(each.done_s for each in expected), rel=0.02)
+    assert np.mean(latencies) == pytest.approx(
+        np.mean([each.done_s - each.spec.arrival_s for each in expected]), rel=0.02
+    )
 
 
 def test_hidden_lets_twice_as_many_in_and_reprojection_pays_for_it_in_every_step() -> None:
