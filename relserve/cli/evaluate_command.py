@@ -9,7 +9,7 @@ import typer
 
 from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
-from relserve.session.waiting_line import LOADING, loading_line
+from relserve.cli.loading import loading
 
 
 def evaluate_command(
@@ -63,7 +63,7 @@ def evaluate_command(
 
     Examples:
 
-    * `relserve evaluate messages.csv --label complaint -q "Is this a complaint? {message}"`
+    * `relserve evaluate messages.csv --label is_complaint -q "Is it a complaint? {message}"`
     * `relserve evaluate --examples reviews --label "stars >= 4" --rows 50 -q "Is it praise? {review}"
       -q "Would they buy it again? {review}"`
     * `relserve evaluate --db shop.db mails --label topic -q "About what? {body}" --model tiny --model URL`
@@ -71,7 +71,7 @@ def evaluate_command(
     * `relserve evaluate .. --option min_confidence=0`: the model tells how sure it is; the surest mistakes
       come first
     """
-    with loading_line(LOADING):
+    with loading():
         from relserve.cli import evaluate
 
     options = dict(map(evaluate.option_of, option or ()))

@@ -22,11 +22,11 @@ from relserve.cli.engine import app as engine_app
 from relserve.cli.evaluate_command import evaluate_command
 from relserve.cli.fleet import app as fleet_app
 from relserve.cli.formats import Format
+from relserve.cli.loading import loading
 from relserve.cli.models import app as models_app
 from relserve.cli.serve_command import serve_command
 from relserve.cli.user import app as user_app
 from relserve.errors import Cancelled, RelserveError, RelserveWarning
-from relserve.session.waiting_line import LOADING, loading_line
 
 app = typer.Typer(
     name="relserve",
@@ -58,7 +58,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 @app.command("demo")
 def demo_command(model: Model = None) -> None:
     """Run the example queries on the shipped tables and show what each cost."""
-    with loading_line(LOADING):
+    with loading():
         from relserve.cli import demo
 
     demo.run(model)
@@ -91,7 +91,7 @@ def sql_command(
     Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `relserve sql --errors`, or
     `FROM llm_errors()`, says why. `EXPLAIN SELECT ..` shows what would be asked.
     """
-    with loading_line(LOADING):
+    with loading():
         from relserve.cli import sql
 
     sql.run(text, db, model, format, examples, stats, cache, errors, chart)
@@ -137,7 +137,7 @@ def shell_command(
 
         shell_install.run(out)
         return
-    with loading_line(LOADING):
+    with loading():
         from relserve.cli.shell import start
 
     start.run(file, command, model, format, examples, cache)
@@ -162,7 +162,7 @@ def explain_command(
     * `relserve explain --examples "SELECT llm_score('Stars? {}', review) FROM reviews"`
     * `relserve explain --db shop.db --model http://127.0.0.1:8000/v1 report.sql`
     """
-    with loading_line(LOADING):
+    with loading():
         from relserve.cli import sql
 
     sql.explain(text, db, model, examples)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from itertools import cycle
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-LOADING = "loading DuckDB and the llm functions"
 EVERY_S = 0.1  # between two frames
 
 

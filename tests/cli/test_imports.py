@@ -1,13 +1,14 @@
 """What a command imports: a warm `relserve sql` is mostly imports, so none may load what it does not use."""
 
+import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
-from relserve.cli import main
-from relserve.cli.ask import command as ask
+from relserve.cli import loading
 from tests.command_line import relserve
 
 SQL = "SELECT llm('say {}', range), llm_filter('is {} odd?', range) FROM range(4)"
@@ -56,7 +57,22 @@ def test_a_client_of_a_shared_engine_imports_none_of_its_policies() -> None:
 @pytest.mark.parametrize("command", ["sql", "explain", "ask", "shell"])
 def test_a_command_that_imports_much_says_so_first(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    for home in (main, ask):
-        monkeypatch.setattr(home, "loading_line", lambda what: told.append(what) or nullcontext())
+    monkeypatch.setattr(loading, "loading_line", lambda what: told.append(what) or nullcontext())
     relserve(command, *(["SELECT 1"] if command in ("sql", "explain") else []))
-    assert told == ["loading DuckDB and the llm functions"]
+    assert told == [loading.LOADING]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+@pytest.mark.parametrize(("given", "left"), [(None, "None 1"), ("1", "1 1")])
+def test_numpy_starts_no_threads_and_the_environment_is_as_before(given: str | None, left: str) -> None:
+    code = (
+        "import os\nfrom relserve.cli.loading import THREADS, loading\n"
+        "with loading(): import numpy\n"
+        "print(os.environ.get(THREADS), len(os.listdir('/proc/self/task')))"
+    )
+    environ = {name: value for name, value in os.environ.items() if name != loading.THREADS}
+    environ |= {} if given is None else {loading.THREADS: given}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, env=environ
+    )
+    assert done.stdout.strip() == left

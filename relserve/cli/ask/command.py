@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from relserve.cli.formats import Format
-from relserve.session.waiting_line import LOADING, loading_line
+from relserve.cli.loading import loading
 
 
 def ask_command(
@@ -59,7 +59,7 @@ def ask_command(
 
     Only a single SELECT is ever run. The SQL goes to stderr where --format is for programs.
     """
-    with loading_line(LOADING):
+    with loading():
         from relserve.cli.ask import ask
 
     held_to = None if limits else "none"
