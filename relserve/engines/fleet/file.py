@@ -17,34 +17,33 @@ weight = 2.0
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from math import inf
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from relserve.call.hosted_names import START_HERE
 from relserve.errors import ModelError, UsageError
 from relserve.policies.dispatch.variants import FORMER, NAMES
 
 DISPATCH = "predicted"
-MOST_REPLICAS = 1000
+MOST = sys.float_info.max  # of a number that is finite
 ROLES = ("", "prefill", "decode")
-KEYS: dict[str, type | tuple[type, ...]] = {"model": str, "dispatch": str, "address": str, "members": list}
-MEMBER_KEYS: dict[str, type | tuple[type, ...]] = {
-    "name": str, "url": str, "api_key": str, "replicas": int, "machine": str, "gpus": (int, float),
-    "engine_args": dict, "weight": (int, float), "role": str,
-}  # fmt: skip
 ONLY_OF_STARTED = ("replicas", "machine", "gpus", "engine_args")  # members with a URL run already
-IN_WORDS = {str: "a text", int: "a whole number", (int, float): "a number", dict: "a table", list: "tables"}
+IN_WORDS = {  # what msgspec expected
+    "`str`": "a text", "`int`": "a whole number", "`float`": "a number", "`object`": "a table",
+    "`array`": "tables", ">=": "from", "<=": "up to",
+}  # fmt: skip
 _NAME = re.compile(r"[\w.-]{1,60}")
 
 
-@dataclass(frozen=True)
-class MemberSpec:
+class MemberSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A member as the file has it, replicas one by one.
 
     Attributes:
@@ -60,10 +59,33 @@ class MemberSpec:
     url: str = ""
     api_key: str = ""
     machine: str = ""
-    gpus: float = 0.0
-    engine_args: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    weight: float = 1.0
+    gpus: Annotated[float, Meta(ge=0, le=MOST)] = 0.0
+    engine_args: dict[str, Any] = {}
+    weight: Annotated[float, Meta(ge=1e-6, le=MOST)] = 1.0
     role: str = ""
+
+
+class MemberKeys(MemberSpec, frozen=True):
+    """A member as the file has it, its replicas together.
+
+    Attributes:
+        replicas: how many there are, each with a number behind its name; 0: one, without.
+    """
+
+    name: str = ""
+    replicas: Annotated[int, Meta(ge=1, le=1000)] = 0
+
+
+class FleetKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fleet file's keys."""
+
+    model: str = ""
+    dispatch: str = DISPATCH
+    address: str = ""
+    members: list[Any] = []
+
+
+Keys = TypeVar("Keys", MemberKeys, FleetKeys)
 
 
 @dataclass(frozen=True)
@@ -97,18 +119,16 @@ def read_fleet(path: Path) -> FleetFile:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML file: {error}") from error
-    _check(str(path), found, KEYS)
-    dispatch = found.get("dispatch", DISPATCH)
-    dispatch = FORMER.get(dispatch, dispatch)
+    fleet = _read(str(path), found, FleetKeys)
+    dispatch = FORMER.get(fleet.dispatch, fleet.dispatch)
     if dispatch not in NAMES:
         raise UsageError(
             f"{path}: no dispatch policy {dispatch!r}{_meant(dispatch, NAMES)}; there are: {', '.join(NAMES)}"
         )
-    tables = found.get("members")
-    if not tables:
+    if not fleet.members:
         raise UsageError(f"{path} names no member; add one, as in [[members]] name = 'a' url = 'http://..'")
     members: list[MemberSpec] = []
-    for number, table in enumerate(tables, 1):
+    for number, table in enumerate(fleet.members, 1):
         members += _members(f"{path}, member {number}", table)
     names = [member.name for member in members]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -121,28 +141,27 @@ def read_fleet(path: Path) -> FleetFile:
             f"{path} has members with a url and members that the fleet starts: whether these have the same "
             "model cannot be told, so make two fleets of them"
         )
-    model = found.get("model", "")
-    if not model and not all(member.url for member in members):
+    if not fleet.model and not all(member.url for member in members):
         raise UsageError(
             f"{path} says no model; add a line such as model = 'tiny' (a folder, a hub id): members without "
             f"a url are started with it; {START_HERE}"
         )
-    return FleetFile(path, tuple(members), model, dispatch, found.get("address", ""))
+    return FleetFile(path, tuple(members), fleet.model, dispatch, fleet.address)
 
 
 def _members(where: str, table: Any) -> list[MemberSpec]:
     """The replicas of one table of the file."""
     if not isinstance(table, dict):
         raise UsageError(f"{where} is {table!r}, no table; write [[members]] and its keys below it")
-    _check(where, table, MEMBER_KEYS)
     name = table.get("name", "")
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(
             f"{where} has {'no name' if not name else f'the name {name!r}'}; add name = '..' of letters, "
             "digits, '_', '-' and '.'"
         )
     where = f"{where} ({name})"
-    url = table.get("url", "")
+    member = _read(where, table, MemberKeys)
+    url, role = member.url, member.role
     if url and (extra := [key for key in ONLY_OF_STARTED if key in table]):
         raise UsageError(
             f"{where}: {' and '.join(extra)} {'is' if len(extra) == 1 else 'are'} for members that the fleet "
@@ -150,40 +169,27 @@ def _members(where: str, table: Any) -> list[MemberSpec]:
         )
     if url and not re.match(r"https?://[^/]", url):
         raise UsageError(f"{where}: {url!r} is not the URL of a server; write it as 'http://host:port/v1'")
-    role = table.get("role", "")
     if role not in ROLES:
         there = ", ".join(repr(each) for each in ROLES)
         raise UsageError(f"{where}: no role {role!r}{_meant(role, ROLES)}; there are: {there}")
-    weight = _number(where, table, "weight", 1.0, least=1e-6)
-    gpus = _number(where, table, "gpus", 0.0, least=0.0)
-    replicas = int(_number(where, table, "replicas", 1, least=1))
-    names = [name] if "replicas" not in table else [f"{name}-{i}" for i in range(1, replicas + 1)]
-    return [
-        MemberSpec(
-            each, url, table.get("api_key", ""), table.get("machine", ""), gpus,
-            MappingProxyType(table.get("engine_args", {})), weight, role,
-        )
-        for each in names
-    ]  # fmt: skip
+    names = [f"{name}-{i + 1}" for i in range(member.replicas)] or [name]
+    facts = {key: getattr(member, key) for key in MemberSpec.__struct_fields__}
+    return [MemberSpec(**{**facts, "name": each}) for each in names]
 
 
-def _check(where: str, table: Mapping[str, Any], keys: Mapping[str, type | tuple[type, ...]]) -> None:
-    """See that a table has known keys alone, with values of their types."""
-    for key, value in table.items():
-        if key not in keys:
-            meant = _meant(key, list(keys))
-            raise UsageError(f"{where}: no key {key!r}{meant}; there are: {', '.join(keys)}")
-        if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
-            raise UsageError(f"{where}: {key} is {value!r}, and must be {IN_WORDS[keys[key]]}")
-
-
-def _number(where: str, table: Mapping[str, Any], key: str, default: float, least: float) -> float:
-    found = table.get(key, default)
-    most = MOST_REPLICAS if key == "replicas" else inf
-    if not least <= found <= most or found == inf:
-        upto = f" to {most:,.0f}" if most < inf else " on"
-        raise UsageError(f"{where}: {key} is {found!r}, and must be from {least:g}{upto}")
-    return float(found)
+def _read(where: str, table: Any, kind: type[Keys]) -> Keys:
+    """A table of known keys alone, with values of their types and within their bounds."""
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        what, _, key = str(error).rstrip("`").partition(" - at `$.")
+    if not key:  # of which msgspec says "Object contains unknown field `KEY"
+        key, known = what.rpartition("`")[2], kind.__struct_fields__
+        raise UsageError(f"{where}: no key {key!r}{_meant(key, known)}; there are: {', '.join(known)}")
+    wanted = what.removeprefix("Expected ").partition(",")[0]
+    for term, words in IN_WORDS.items():
+        wanted = wanted.replace(term, words)
+    raise UsageError(f"{where}: {key} is {table[key]!r}, and must be {wanted}")
 
 
 def _meant(word: str, known: Sequence[str]) -> str:
