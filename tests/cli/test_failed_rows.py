@@ -60,6 +60,11 @@ def test_a_command_that_ends_with_an_error_leaves_its_failed_rows_too() -> None:
     assert [row["kind"] for row in failed("--errors")] == ["over_context"]
 
 
+def test_a_script_of_the_shell_leaves_its_failed_rows_too() -> None:
+    assert b"`relserve sql --errors` shows the failed rows" in relserve("shell", "-c", f"{FAILING};").stderr
+    assert [row["kind"] for row in failed("--errors")] == ["over_context"]
+
+
 def test_errors_beside_a_statement_are_shown_at_its_end() -> None:
     done = relserve("sql", "--errors", FAILING)
     assert b"over_context" in done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from relserve.cli.failed_rows import kept_for_the_next
 from relserve.cli.formats import BYTES, Format
 from relserve.cli.shell.display import Display
 from relserve.cli.shell.faults import is_cancelled, text_of
@@ -47,7 +48,8 @@ def run(
 
             repl.run(shell, model)
         else:
-            _run_script(shell, command)
+            with kept_for_the_next(shell.con.session.history):
+                _run_script(shell, command)
     finally:
         shell.close()
 
