@@ -15,8 +15,7 @@ def definition() -> str:
     """The parameters and the body of the macro; the interval is Wilson's, see `measured_share`."""
     given, wanted = (_without_space(name) for name in ("given", "wanted"))
     low, high = _ends("num_right::DOUBLE", "num_rows::DOUBLE")
-    return f"""(data, answer, label) AS TABLE
-        WITH asked AS MATERIALIZED (
+    return f"""(data, answer, label) AS TABLE WITH asked AS MATERIALIZED (
             SELECT answer AS given, label AS wanted FROM system.main.query_table(data) WHERE label IS NOT NULL
         ), counted AS (
             SELECT system.main.count(wanted) AS num_rows,
