@@ -90,6 +90,7 @@ def _only_reads(text: str) -> bool:
 def _is_empty(db: Path) -> bool:
     try:
         with duckdb.connect(str(db), read_only=True) as con:
-            return con.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+            count = "SELECT system.main.count_star() FROM system.main.duckdb_tables()"
+            return con.execute(count).fetchone() == (0,)
     except duckdb.Error:
         return False
