@@ -22,7 +22,7 @@ TEXT = (
 TEXT_OF_QUESTIONS = (
     "'tiny-sql', the default model for questions, is small and trained for tables like the shipped ones; on "
     "others look at its SQL before you trust the rows, or name a model that writes SQL: --model, "
-    "RELSERVE_MODEL or model := '..'; `relserve models` lists the forms"
+    f"RELSERVE_MODEL or model := '..'; {START_HERE}"
 )
 
 _WORD = re.compile(r"[^\W\d_]+")
