@@ -17,9 +17,10 @@ from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE, UN
 
 _ASKING = (
     "breakdown browse calculate calculated compile compute computed count counted counting determine "
-    "display dump enumerate fetch figure filter find found get give given go going gone group histogram "
-    "list listed listing look looking match measure obtain outline output overview print printed pull put "
-    "retrieve retrieved run search see seek seen select selected show showing shown tally"
+    "display dump enumerate fetch figure filter find found get gimme give given go going gone group "
+    "histogram list listed listing look looking match measure obtain outline output overview print "
+    "printed pull put retrieve retrieved run search see seek seen select selected show showing shown "
+    "tally"
 )
 _FILLING = (
     "about across actually again ahead aka along already also although altogether am among amongst "
@@ -37,31 +38,32 @@ _FILLING = (
     "will with within wonder wondering would yes yet you your"
 )
 _GENERIC = (
-    "alphabetical alphabetically catalog catalogue column data database dataset element entity entry "
-    "everything example fact field file flag information item kind num option quantity record result row "
-    "sheet size sort sql stuff system term type value"
+    "alphabetical alphabetically catalog catalogue chronological chronologically column content contents "
+    "data database dataset distribution element entity entry everything example fact field file flag "
+    "information item kind num option present quantity record result row sheet size sort sql stuff system "
+    "term type value"
 )
 _RELATING = (
     "according admitted appear appearing arrive arrived associate associated belong belonging born bring "
     "carried carry connect connected consist constructed contribute cover covering do does done employ "
     "enter entered establish established exist existing fall falling feature featured featuring fill "
-    "filled happen have having held hold holding include included involve involved lie linked live living "
-    "located make mean occur occurred occurring offer originate point possess reach receive received "
-    "refer registered represent represented send sending sent shared spread stand start started starting "
-    "stay staying store stored take taken taking tied took turn work write writing written wrote"
+    "filled happen have having held hold holding include included involve involved kept lie linked live "
+    "living located make mean occur occurred occurring offer originate point possess prior reach receive "
+    "received refer registered represent represented send sending sent shared spread stand start started "
+    "starting stay staying store stored take taken taking tied took turn work write writing written wrote"
 )
 _AMOUNTS = (
     "accumulated additional alone amount asc bit cap common commonest comparison cumulative decreasing "
     "deduplicate deduplicated desc differ differing distributed double down duplicate equal equals exact "
-    "exceeding false few fewer frequency frequent frequently growing half hardly headcount higher hundred "
-    "ignoring increasing individual known least limit low lower main mainly maximal minimal mostly "
-    "multiple nearly non north number often pair per plenty plus popular range rare rarest remove removed "
-    "repeat repeated reverse rising set several single sole soonest south split thousand times topping "
-    "total true un up varied various widespread"
+    "exceeding false few fewer frequency frequent frequently growing half hardly headcount high higher "
+    "hundred ignoring increasing individual known least limit low lower main mainly maximal minimal "
+    "mostly multiple nearly non north number often pair per plenty plus popular range rare rarest remove "
+    "removed repeat repeated reverse rising set several single sole soonest south split thousand times "
+    "topping total true un up varied various widespread"
 )
 _POLITE = (
     "answer ask asking break check choose compare dear describe examine grab hand help identify "
-    "interested know love name offer present produce provide query question quote report return right say "
+    "interested know love name offer produce provide query question quote report require return right say "
     "sorry talk tell thank thanks thx wanna want wish"
 )
 _MARKING = (
@@ -70,7 +72,7 @@ _MARKING = (
 )
 _UNITS = (
     "buck cent century day decade degree dollar eur euro gbp gram hour kg kilo kilometer km meter metre "
-    "mile minute month percent pound quarter second ton usd week year yen"
+    "mile minute month percent pound quarter second ton usd watt week year yen"
 )
 _PHRASES = (*BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE)
 
@@ -88,6 +90,7 @@ UNITS = frozenset(_UNITS.split())  # plain beside a value
 OTHER_NAMES = {
     "rating": ("star",),
     "dearest": ("price", "cost"),
+    "tag": ("price",),
     "person": ("customer", "employee", "user", "member"),
 }
 SHARES = frozenset("share percentage percent proportion ratio fraction quota".split())

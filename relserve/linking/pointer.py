@@ -16,7 +16,9 @@ from relserve.linking.pieces import Linked, QuestionPiece
 from relserve.linking.prompt_text import question_text, schema_text
 from relserve.linking.schema import ColumnKind, Schema
 from relserve.linking.sql import AnswerWriter, PointerError
+from relserve.linking.unlinked import schema_words
 from relserve.linking.values import ValueIndex
+from relserve.linking.words import folded, stem
 
 ANSWER_WORDS = tuple(
     "select * from join where and or group by having order desc limit 1 count sum avg min max distinct year "
@@ -27,6 +29,7 @@ HANDLES = tuple(
     for letter, most in (("c", MAX_COLUMNS), ("t", MAX_TABLES), ("v", MAX_VALUES))
     for number in range(most)
 )
+_DAYS_IN_PASSING = ("today", "tomorrow")  # "can I have the list today"
 _RANKS = frozenset("second third fourth fifth sixth seventh eighth ninth tenth 2nd 3rd 4th 5th".split())
 MARKS = (
     *(f"<{kind}>" for kind in ValueKind),
@@ -104,15 +107,23 @@ def sql_of(answer: str, prompt: PointerPrompt) -> str:
 
 
 def values_left_out(answer: str, prompt: PointerPrompt) -> tuple[str, ...]:
-    """The values of the question that an answer does not use; the letters of "from Z to A" are none."""
+    """The values of the question that an answer does not use."""
     words = set(answer.split())
     used = {value.text.casefold() for at, value in enumerate(prompt.values) if f"v{at}" in words}
     return tuple(
         value.text
         for value in prompt.values
-        if value.text.casefold() not in used
-        and (value.hits or len(value.text) > 1 or value.number is not None)
+        if value.text.casefold() not in used and _is_meant(value, prompt.schema)
     )
+
+
+def _is_meant(value: QuestionValue, schema: Schema) -> bool:
+    """Whether what was read as a value is surely one: a number, a date, a name, no word of the schema."""
+    if value.kind is not ValueKind.TEXT:
+        return value.text.casefold() not in _DAYS_IN_PASSING
+    if not value.hits:  # the letters of "from Z to A" are no name
+        return len(value.text) > 1 and value.text[0].isupper()
+    return not schema_words(schema).issuperset(map(stem, folded(value.text)))
 
 
 __all__ = [

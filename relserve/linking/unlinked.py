@@ -123,7 +123,9 @@ def _means_something(schema: Schema, pieces: Pieces, at: int) -> bool:
         columns = any(piece.exact or piece.partial for piece in pieces[max(0, at - _NEAR) : at])
         return not columns and not any(map(_is_named, pieces[at + 1 : at + 1 + _NEAR]))
     known = schema_words(schema)
-    return low.isalpha() and not (_is_plain(low) or _is_another_name(short, known) or _is_near(short, known))
+    return low.isalpha() and not (
+        low in known or _is_plain(low) or _is_another_name(short, known) or _is_near(short, known)
+    )
 
 
 def _is_thing(pieces: Pieces, at: int) -> bool:
@@ -162,7 +164,9 @@ def _is_plain(low: str) -> bool:
     """Whether a word is one that questions have whatever they are about, a slip of a letter allowed."""
     bases = [low.removesuffix(end) for end in _ENDINGS if low.endswith(end)]
     forms = [low, stem(low), *bases, *(f"{base}e" for base in bases), *(base[:-1] for base in bases)]
-    return len(low) < _SHORTEST or any(form in PLAIN for form in forms) or _is_mistyped(low, _long_words())
+    return (
+        len(stem(low)) < _SHORTEST or any(form in PLAIN for form in forms) or _is_mistyped(low, _long_words())
+    )
 
 
 def _is_another_name(short: str, known: frozenset[str]) -> bool:

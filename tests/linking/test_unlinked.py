@@ -62,6 +62,8 @@ def test_what_means_nothing_is_named(question: str, words: list[str]) -> None:
     "How many messages mention \"refund\"?",
     "Which countries do we serve, in alphabetical order?",
     "Messages broken down by country",
+    "What is the distribution of messages over the countries?",
+    "See the contents of the messages in reverse chronological order",
     "Which countries wrote more than 20 times?",
     "What is the date of the latest message that we received from the UK?",
 ])  # fmt: skip

@@ -111,6 +111,11 @@ def test_an_answer_that_leaves_out_a_value_of_the_question_is_none() -> None:
     assert any("it leaves out 'IPA'" in line for line in outcome.failure.tried)
 
 
+def test_a_word_that_is_hardly_a_value_may_be_left_out() -> None:
+    (outcome,) = run([f"{QUESTION[:-1]} today?"], MemoryDatabase(), session_of(pointer(right)))
+    assert outcome.sql == SQL
+
+
 def test_too_many_values_are_said() -> None:
     question = "Show beers with abv " + " or ".join(str(number) for number in range(2, 20))
     (outcome,) = run([question], MemoryDatabase(), session_of(pointer(right)))
