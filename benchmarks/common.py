@@ -15,9 +15,10 @@ from benchmarks.provenance import BENCHMARKS_PAGE, RESULTS, ROOT, provenance, un
 from benchmarks.saved import saved_results, with_column
 
 # No benchmark measures answers kept from an earlier run (benchmarks.resume sets its own cache), nor begins
-# with the lengths of answers that another one learnt.
+# with the lengths of answers that another one learnt, nor asks a shared engine that happens to be up.
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
 os.environ["RELSERVE_KEEP_LEARNT"] = "0"
+os.environ.setdefault("RELSERVE_ENGINE", "own")
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
