@@ -40,13 +40,15 @@ def machine() -> str:
 
 
 def uncommitted() -> list[str]:
-    """The tracked files that differ from the commit, except those that full runs write themselves.
+    """The files that differ from the commit or are not in it, except those that full runs write themselves.
 
     Raises:
         subprocess.CalledProcessError: the code is no git checkout.
     """
     left_out = [f":(exclude){path.relative_to(ROOT)}" for path in WRITTEN_BY_FULL_RUNS]
-    return _git("diff", "--name-only", "HEAD", "--", ".", *left_out).splitlines()
+    changed = _git("diff", "--name-only", "HEAD", "--", ".", *left_out)
+    new = _git("ls-files", "--others", "--exclude-standard", "--", ".", *left_out)
+    return [*changed.splitlines(), *new.splitlines()]
 
 
 def _git(*words: str) -> str:

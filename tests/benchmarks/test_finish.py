@@ -99,3 +99,5 @@ def test_files_written_by_full_runs_leave_a_tree_clean(
     assert provenance.uncommitted() == []
     code.write_text("after")
     assert provenance.uncommitted() == ["code.py"]
+    (tmp_path / "new.py").write_text("x = 2")
+    assert provenance.uncommitted() == ["code.py", "new.py"]
