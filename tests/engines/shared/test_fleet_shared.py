@@ -20,7 +20,7 @@ from relserve.cli import fleet_control
 from relserve.engines.registry import Engines
 from relserve.engines.shared.engine import SharedEngine
 from relserve.errors import EngineError
-from relserve.machine import fleet_status
+from relserve.machine.fleet_status import FleetStatus
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.settings import load
 from tests.server.openai.gateways import running
@@ -112,9 +112,13 @@ def test_the_owner_sends_its_last_spans_before_it_ends(file: Path, monkeypatch: 
     assert sum(sent) >= 20
 
 
+class LaterStatus(FleetStatus, frozen=True, tag=3):
+    """As another release reads it."""
+
+
 def test_a_fleet_of_another_release_is_told_in_words(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command("fleet", "up", str(file))[0] == 0
-    monkeypatch.setattr(fleet_status, "FORMAT", fleet_status.FORMAT + 1)  # of this process alone
+    monkeypatch.setattr(fleet_control, "FleetStatus", LaterStatus)  # of this process alone
     mend = f"another release .* `relserve fleet down {file}`, then `relserve fleet up {file}`"
     with pytest.raises(EngineError, match=mend):
         fleet_control.show(file, as_json=True)
