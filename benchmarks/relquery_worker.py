@@ -38,8 +38,9 @@ from benchmarks.relquery_hooks import TRUE_TOKENS, SchedulerWatch, end_at_true_l
 from benchmarks.relquery_steps import Logged, StockSteps
 from benchmarks.slo.step_times import LinearStepTimes
 from lab.simulator.workload import RelSpec
+from relserve.call.phases import phases_of
 from relserve.call.rel_tag import RelTag
-from relserve.call.relquery import RowTimes, phases_of
+from relserve.call.relquery import RowTimes
 from relserve.engines.local.cpu import WORKER, cpu_dtype
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.model.lengths import LengthLearner

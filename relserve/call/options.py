@@ -18,6 +18,7 @@ from relserve.call.answer_types import (
     YesNo,
 )
 from relserve.call.checks import number, text, texts, whole
+from relserve.call.decisions import Distribution, Probability, check_several
 from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
@@ -185,6 +186,8 @@ _COMMON = (
 )  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
+# Of what is not written there is no sampling, and no thoughts come before it.
+_WEIGHED = ("system", "model", "on_error", "deadline", "slo", "field_order", "examples")
 
 
 def _held_to(options: Options) -> Grammar | None:
@@ -220,6 +223,11 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm_double": _single_number("DOUBLE"),
     "llm_bool": _single("BOOLEAN"),
     "llm_date": _single("DATE"),
+    "llm_prob": FunctionSpec(_WEIGHED, (), lambda o: Probability()),
+    "llm_probs": FunctionSpec(
+        (*_WEIGHED, "choices"), ("choices",), lambda o: Distribution(o.choices),
+        schema='"MAP(VARCHAR, DOUBLE)"',
+    ),
 }
 
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
@@ -254,6 +262,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     if options.grammar and options.choices:
         raise OptionError("choices and grammar both say what an answer may be; leave one out")
     _check_bounds(function, options)
+    if isinstance(spec.answer_type(options), Distribution):
+        check_several(function, options.choices)
     return options
 
 

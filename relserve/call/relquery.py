@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from relserve.call.answer_types import Answer, AnswerType, Grammar
+from relserve.call.decisions import Decision, Read
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, WorkflowStep
@@ -138,6 +139,7 @@ class Sampling:
     with_confidence: bool = False  # replies are to tell their probability
     sure_at: float = 1.0  # from which on the probability may be told as less than it is, but not below this
     thinking: int = 0  # most tokens of thoughts, which come before the answer and do not count for max_tokens
+    read: Read | None = None  # replies are to tell the probabilities of all choices of the grammar, read so
 
     @property
     def output_cap(self) -> int:
@@ -173,7 +175,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
     return Sampling(
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
-        options.thinking,
+        options.thinking, "exact" if isinstance(kind, Decision) else None,
     )  # fmt: skip
 
 
@@ -294,6 +296,8 @@ class Reply:
 
     `confidence` is the probability that the model gave to the text, where it was asked for and the engine
     tells it: of a choice in proportion to that of all choices, over all their spellings, at temperature 1.
+    `probabilities` are those of all choices of the grammar, in their order, where `Sampling.read` asks for
+    them and the engine tells them; the text is then the most probable choice.
     `cut`: max_tokens ended it. Thoughts are no part of the text.
     """
 
@@ -304,33 +308,7 @@ class Reply:
     times: RowTimes | None = None
     confidence: float | None = None
     cut: bool = False
-
-
-class Phases(NamedTuple):
-    """The phases of a relQuery's latency, in seconds (RelServe, section 3).
-
-    waiting: arrival until its first row is scheduled; core running: until its last row has its first
-    token; tail running: until its last token.
-    """
-
-    waiting_s: float
-    core_s: float
-    tail_s: float
-
-
-def phases_of(times: Sequence[RowTimes]) -> Phases | None:
-    """The phases of a relQuery whose rows had these times; None when the engine told none."""
-    if not times:
-        return None
-    arrived = min(t.queued_s for t in times)
-    first_scheduled = min(t.scheduled_s for t in times)
-    last_first_token = max(t.first_token_s for t in times)
-    last_token = max(t.last_token_s for t in times)
-    return Phases(
-        first_scheduled - arrived,
-        max(0.0, last_first_token - first_scheduled),
-        max(0.0, last_token - last_first_token),
-    )
+    probabilities: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

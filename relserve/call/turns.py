@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from relserve.call.answer_types import AnswerType, Extract, YesNo
+from relserve.call.decisions import Probability
 from relserve.call.template import Template, text_of
 from relserve.errors import OptionError
 
@@ -107,7 +108,7 @@ def _user(template: Template, example: CallExample) -> str:
 
 def _assistant(kind: AnswerType, example: CallExample) -> str:
     answer = json.loads(example.answer)
-    if isinstance(kind, YesNo) and isinstance(answer, bool):
+    if isinstance(kind, (YesNo, Probability)) and isinstance(answer, bool):
         answer = "yes" if answer else "no"
     if isinstance(answer, float) and answer.is_integer():
         answer = int(answer)  # as scores are spelled

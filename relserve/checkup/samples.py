@@ -43,6 +43,8 @@ CALLS = {
     "llm_double": SampleCall("'What was the price? {}', text", (19.9,)),
     "llm_bool": SampleCall("'Is the product broken? {}', text", (True,)),
     "llm_date": SampleCall("'When was it bought? {}', text", (date(2026, 3, 14),)),
+    "llm_prob": SampleCall("'Is the customer asking for a refund? {}', text"),
+    "llm_probs": SampleCall("'Who should answer? {}', text, choices := ['sales', 'support']"),
     "llm_extract": SampleCall(
         '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
         ({"product": "kettle", "days": 2},),

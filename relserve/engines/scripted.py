@@ -47,6 +47,13 @@ def sure_by_hash(prompt: str) -> float | None:
     return _digest(prompt)[-1] / 255
 
 
+def weights_by_hash(prompt: str, num: int) -> tuple[float, ...]:
+    """Made-up probabilities of so many choices, which sum to 1, by a hash of the prompt."""
+    random = Random(_digest(prompt))
+    weights = [random.random() for _ in range(num)]
+    return tuple(weight / sum(weights) for weight in weights)
+
+
 def _digest(prompt: str) -> bytes:
     return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
@@ -126,9 +133,19 @@ class ScriptedEngine:
             return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
         if isinstance(scripted, Failure):
             return Reply(index, None, scripted)
+        if submission.sampling.read is not None:
+            return self._weighed(index, prompt, submission)
         confidence = self.sure(prompt) if submission.sampling.with_confidence else None
         usage = Usage(len(prompt) // 4 + 1, 0, len(scripted) // 4 + 1)
         return Reply(index, scripted, usage=usage, confidence=confidence)
+
+    def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
+        """The probabilities of the choices, and the most probable one."""
+        grammar = submission.sampling.grammar
+        assert grammar is not None
+        found = weights_by_hash(prompt, len(grammar.choices)) if self.sure(prompt) is not None else None
+        best = max(zip(found, grammar.choices, strict=True))[1] if found else grammar.choices[0]
+        return Reply(index, best, usage=Usage(len(prompt) // 4 + 1, 0, 1), probabilities=found)
 
     async def close(self) -> None:
         """Nothing to free."""

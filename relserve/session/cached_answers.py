@@ -63,7 +63,7 @@ class CachedAnswers:
         found = self._kept(cancel, uses=True) or {}
         return [
             # No usage: nothing was computed for it this time.
-            Reply(i, one.text)
+            reply_of(i, one.text, self._submission)
             for i, key in enumerate(self._keys)
             if (one := found.get(key)) is not None
         ]
@@ -99,7 +99,7 @@ class CachedAnswers:
         """Keep replies that were good, each with its prompt's position; to be confirmed before."""
         if self._cache is not None and self._confirmed and self._fingerprint is not None:
             model = (self._fingerprint, self._engine.model)
-            made = [CacheEntry(self._keys[i], *model, r.text or "", *_tokens(r.usage)) for i, r in replies]
+            made = [CacheEntry(self._keys[i], *model, kept_text(r), *_tokens(r.usage)) for i, r in replies]
             self._cache.keep(made)
 
     def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, KeptReply] | None:
@@ -120,6 +120,21 @@ class CachedAnswers:
         self._fingerprint = fingerprint
 
 
+def kept_text(reply: Reply) -> str:
+    """A reply as one text: with the probabilities of its choices, where it has them, in JSON."""
+    if reply.probabilities is None:
+        return reply.text or ""
+    return json.dumps([reply.text, reply.probabilities])
+
+
+def reply_of(index: int, kept: str, submission: Submission) -> Reply:
+    """The reply that `kept_text` wrote."""
+    if submission.sampling.read is None:
+        return Reply(index, kept)
+    text, probabilities = json.loads(kept)
+    return Reply(index, text, probabilities=tuple(probabilities))
+
+
 def keys_of(fingerprint: str, submission: Submission) -> list[bytes]:
     """A key for each prompt: a hash of the model and of all in the submission that shapes the reply."""
     start_of = lru_cache(maxsize=None)(partial(_start_of, fingerprint, submission))
@@ -136,9 +151,11 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     """The hash of all but the prompt; `grammar`: the reply's own."""
     grammar = grammar or submission.sampling.grammar
     sampling = asdict(replace(submission.sampling, grammar=grammar))
-    del sampling["sure_at"]  # answers whose probability was asked for are not kept
+    del sampling["sure_at"]  # of min_confidence, whose answers are not kept: they hang on the threshold
     if grammar is not None and not grammar.ebnf:
         del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
+    if sampling["read"] is None:
+        del sampling["read"]  # likewise
     own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]
     own += [{"turns": submission.turns}] if submission.turns else []
     shape = json.dumps([fingerprint, submission.system, sampling, *own])

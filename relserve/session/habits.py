@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from relserve.call.answer_types import Answer, AnswerType, ChoiceAnswer, Extract, Text
+from relserve.call.decisions import Distribution
 from relserve.call.loops import loop_start
 from relserve.call.relquery import Reply
 
@@ -115,7 +116,8 @@ def habit_of(kind: AnswerType, model: str) -> Habit | None:
         return None
     if isinstance(kind, Text):
         return FirstHabit((LoopingTexts(), SameAnswer()))
-    return SameAnswer(is_choice=isinstance(kind, ChoiceAnswer), is_json=isinstance(kind, Extract))
+    is_json = isinstance(kind, (Extract, Distribution))
+    return SameAnswer(is_choice=isinstance(kind, (ChoiceAnswer, Distribution)), is_json=is_json)
 
 
 def loops(text: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from relserve.call.relquery import Phases, Usage
+from relserve.call.phases import Phases
+from relserve.call.relquery import Usage
 from relserve.call.standing import Standing
 from relserve.errors import Failure
 from relserve.session.habits import Habit

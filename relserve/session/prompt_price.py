@@ -50,7 +50,7 @@ def learnt_output(submission: Submission, lengths: LengthLearner, num_prompts: i
     """
     tag, sampling = submission.tag(), submission.sampling
     rows = None if tag.kind is None else lengths.kinds.get(tag.kind)
-    if rows is None or not rows.num_ended or sampling.with_confidence:
+    if rows is None or not rows.num_ended or sampling.with_confidence or sampling.read:
         return None
     found = lengths.of(tag.kind, tag.output_cap, tag.likely)
     num_requests = 2 if sampling.thinking else 1  # of a prompt: thoughts are one of their own

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import Phases, Reply, Usage
+from relserve.call.phases import Phases
+from relserve.call.relquery import Reply, Usage
 from relserve.call.standing import Standing
 from relserve.errors import Cancelled, Failure
 from relserve.session.history import ErrorRecord, History, QueryRecord

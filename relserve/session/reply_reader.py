@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from relserve.call.answer_types import Answer, Grammar, judge_cut
+from relserve.call.decisions import Decision
 from relserve.call.relquery import CallSite, Reply
 from relserve.errors import EngineError, Failure, FailureKind
 from relserve.session.folding import Grammars
@@ -39,6 +40,8 @@ class ReplyReader:
     def _read(self, reply: Reply, grammar: Grammar | None = None) -> Answer:
         if reply.failure is not None or reply.text is None:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
+        if isinstance(self._kind, Decision):
+            return self._weighed(self._kind, reply)
         answer = self._kind.parse(reply.text)
         if reply.cut:
             answer = judge_cut(answer, reply.text, grammar or self._kind.grammar, self._is_whole)
@@ -46,6 +49,13 @@ class ReplyReader:
         if least is None or answer.failure is not None:
             return answer
         return self._if_sure(answer, reply.confidence, least)
+
+    def _weighed(self, kind: Decision, reply: Reply) -> Answer:
+        """What the probabilities of the choices make, or a failure where the engine told none."""
+        if reply.probabilities is not None:
+            return Answer(kind.value_of(reply.probabilities))
+        told = f"{self._model} tells no probabilities of the choices; name another model"
+        return Answer(None, Failure(FailureKind.REFUSED, told))
 
     def _if_sure(self, answer: Answer, confidence: float | None, least: float) -> Answer:
         """The answer, or a failure where the model gave it a smaller probability than `least`."""

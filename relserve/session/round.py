@@ -8,7 +8,8 @@ from itertools import compress
 from typing import NamedTuple
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage, phases_of
+from relserve.call.phases import phases_of
+from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage
 from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers

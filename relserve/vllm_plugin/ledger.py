@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from relserve.call.phases import Phases
 from relserve.call.rel_tag import RelTag
-from relserve.call.relquery import Phases
 from relserve.policies.model.lengths import DISBELIEF, CapLengths, RelLengths
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import HostRequest, awaits_input

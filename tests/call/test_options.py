@@ -89,7 +89,7 @@ def test_bad_options_say_what_is_wrong(function: str, given_options: dict[str, A
     ("thinking", "tokens"),
     [("off", 0), ("low", 512), ("high", 4096), (700, 700), (700.0, 700), (0, 0), (None, 0)],
 )
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", [name for name, spec in FUNCTIONS.items() if "thinking" in spec.options])
 def test_thinking_is_a_number_of_tokens(function: str, thinking: Any, tokens: int) -> None:
     needed = {"llm_classify": {"choices": ["a"]}, "llm_extract": {"schema": '{"a": "INT"}'}}
     options = parse_options(function, {"thinking": thinking, **needed.get(function, {})})

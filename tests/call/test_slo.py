@@ -23,7 +23,8 @@ def classes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_takes_a_class(function: str) -> None:
     more: dict[str, dict[str, Any]] = {
-        "llm_classify": {"choices": ["a", "b"]}, "llm_extract": {"schema": '{"a": "BIGINT"}'},
+        "llm_classify": {"choices": ["a", "b"]}, "llm_probs": {"choices": ["a", "b"]},
+        "llm_extract": {"schema": '{"a": "BIGINT"}'},
     }  # fmt: skip
     given = {"slo": "interactive", **more.get(function, {})}
     assert parse_options(function, given).slo == Slo(1.0, 0.05, "interactive")

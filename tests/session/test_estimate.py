@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from relserve.call.answer_types import Grammar
-from relserve.call.relquery import Phases, Sampling, Submission, Usage
+from relserve.call.phases import Phases
+from relserve.call.relquery import Sampling, Submission, Usage
 from relserve.call.turns import ChatTurn
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Estimable

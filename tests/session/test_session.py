@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.call.options import Options
-from relserve.call.relquery import Phases, RelQuery, RowTimes, phases_of
+from relserve.call.phases import Phases, phases_of
+from relserve.call.relquery import RelQuery, RowTimes
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, Failure, FailureKind, RowError

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from relserve.call.relquery import RowTimes, phases_of
+from relserve.call.phases import phases_of
+from relserve.call.relquery import RowTimes
 from relserve.tiny import MODEL_DIR
 
 pytestmark = pytest.mark.vllm

@@ -88,7 +88,11 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
     if text is None:
         text = scoring.spellings.choices[max(range(len(probabilities)), key=probabilities.__getitem__)]
     best = scoring.spellings.choices.index(text)
-    return Reply(index, text, None, usage_of(outputs), times_of(outputs), probabilities[best])
+    all_of_them = tuple(probabilities) if scoring.sure_at >= 1 else None  # else they are known in part
+    return Reply(
+        index, text, None, usage_of(outputs), times_of(outputs), probabilities[best],
+        probabilities=all_of_them,
+    )  # fmt: skip
 
 
 def _logprobs_of(output: RequestOutput) -> dict[int, float]:

@@ -71,7 +71,7 @@ class RunningEngine:
             return vocabulary_of(self.client.get_tokenizer(), size)
         except Exception as error:
             raise EngineError(
-                "this model's tokenizer is of a kind of which min_confidence cannot be told "
+                "this model's tokenizer is of a kind of which the probabilities of choices cannot be told "
                 f"({one_line(error)}); leave min_confidence out or name another model"
             ) from error
 

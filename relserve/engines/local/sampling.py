@@ -47,6 +47,9 @@ def _answering(
     engine: RunningEngine, submission: Submission, num_rows: int, thinking: Thinking | None = None
 ) -> Talk:
     sampling = submission.sampling
+    if sampling.read is not None:
+        scoring = _scoring(engine, submission, num_rows)
+        return lambda index, ids: choose(index, ids, scoring)
     params = sampling_params(engine, submission, num_rows, thinking)
     if not sampling.with_confidence or sampling.grammar is None or not sampling.grammar.choices:
         return lambda index, ids: decode(index, ids, params, sampling.grammar)

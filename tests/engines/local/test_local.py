@@ -17,7 +17,8 @@ from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
 from relserve import api
 from relserve.call.answer_types import Grammar
-from relserve.call.relquery import Reply, phases_of
+from relserve.call.phases import phases_of
+from relserve.call.relquery import Reply
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.flight import Flight
 from relserve.engines.loop import spawn

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
-from relserve.call.relquery import phases_of
+from relserve.call.phases import phases_of
 from relserve.engines.loop import spawn
 from relserve.engines.registry import path_of
 from relserve.engines.shared.engine import SharedEngine

@@ -1,0 +1,89 @@
+"""Answers that are probabilities of choices: nothing is written for them, the choices are only weighed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from relserve.call.answer_types import Answer, ChoiceAnswer, Grammar
+from relserve.errors import OptionError
+
+Read = Literal["exact"]  # how probabilities are read: the sum over all spellings of each choice
+YES_NO = ("yes", "no")
+MOST_CHOICES = 255  # as decision servers take
+
+
+def check_several(function: str, choices: Sequence[str]) -> None:
+    """See that there is something to choose.
+
+    Raises:
+        OptionError: there is one choice, or there are more than `MOST_CHOICES`.
+    """
+    if len(choices) < 2:
+        raise OptionError(
+            f"{function}() needs two choices or more, not {list(choices)}: one alone is always sure; "
+            "for a yes or no ask llm_prob"
+        )
+    if len(choices) > MOST_CHOICES:
+        raise OptionError(
+            f"{function}() takes at most {MOST_CHOICES} choices, not {len(choices):,}; ask twice: for a "
+            "group of them, then for one of that group"
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A question with some choices, whose answer follows from the probability of each: see `value_of`.
+
+    Attributes:
+        choices: what the model may answer.
+    """
+
+    choices: tuple[str, ...] = YES_NO
+
+    @property
+    def sql_type(self) -> str:
+        return "DOUBLE"
+
+    @property
+    def default_max_tokens(self) -> int:
+        return 1  # of each request, however many it takes to read the probabilities
+
+    @property
+    def instruction(self) -> str:
+        return ChoiceAnswer(self.choices).instruction
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        return Grammar(choices=self.choices)
+
+    def parse(self, text: str) -> Answer:
+        """The choice that a text spells, as in the examples of a call; replies have probabilities."""
+        return ChoiceAnswer(self.choices).parse(text)
+
+    def value_of(self, probabilities: Sequence[float]) -> Any:
+        """The value of SQL that the probabilities of the choices, in their order, make."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Probability(Decision):
+    """The probability of yes, beside no: DOUBLE."""
+
+    def value_of(self, probabilities: Sequence[float]) -> float:
+        return probabilities[0]
+
+
+@dataclass(frozen=True)
+class Distribution(Decision):
+    """The probability of each choice: JSON that from_json turns into a MAP, in the order of the choices."""
+
+    @property
+    def sql_type(self) -> str:
+        return "VARCHAR"
+
+    def value_of(self, probabilities: Sequence[float]) -> str:
+        return json.dumps(dict(zip(self.choices, probabilities, strict=True)), ensure_ascii=False)

@@ -1,0 +1,95 @@
+"""llm_prob and llm_probs in SQL: types and values, what is asked, and what failed rows and calls say."""
+
+from __future__ import annotations
+
+import pytest
+from sql_fixtures import Made, make
+
+from relserve.engines.scripted import ScriptedEngine, weights_by_hash
+from relserve.errors import FailureKind, RowError
+
+YES_NO = "Answer with exactly one of: yes, no.\n"
+TEAMS = "Answer with exactly one of: sales, it's else.\n"
+TEXTS = "(VALUES ('a'), (NULL), ('b'), ('a')) t(x)"
+
+
+@pytest.fixture
+def made() -> Made:
+    return make()
+
+
+def test_a_probability_is_a_double_that_is_asked_once_a_distinct_prompt(made: Made) -> None:
+    a, b = (weights_by_hash(f"{YES_NO}Complaint? {x}", 2)[0] for x in "ab")
+    assert made.rows(f"SELECT llm_prob('Complaint? {{}}', x) FROM {TEXTS}") == [(a,), (None,), (b,), (a,)]
+    assert made.asked == (2, 1)
+    assert made.rows("SELECT count(*) FROM llm_errors()") == [(0,)]
+
+
+def test_a_distribution_is_a_map_in_the_order_of_the_choices(made: Made) -> None:
+    call = "llm_probs('Team? {}', x, choices := ['sales', 'it''s else'])"
+    rows = made.rows(f"SELECT {call}, {call}['it''s else'], typeof({call}) FROM {TEXTS} WHERE x = 'b'")
+    sales, other = weights_by_hash(f"{TEAMS}Team? b", 2)
+    assert rows == [({"sales": sales, "it's else": other}, other, "MAP(VARCHAR, DOUBLE)")]
+    assert list(rows[0][0]) == ["sales", "it's else"]
+    assert made.asked == (1, 1)
+    assert made.rows("SELECT llm_probs('Team? {}', NULL, choices := ['a', 'b'])") == [(None,)]
+
+
+def test_a_threshold_and_a_limit_ask_for_no_more_than_they_need(made: Made) -> None:
+    sql = "SELECT i FROM range(400) t(i) WHERE llm_prob('Odd? {}', i) > 0.4 ORDER BY i"
+    weights = [weights_by_hash(f"{YES_NO}Odd? {i}", 2)[0] for i in range(400)]
+    passing = [(i,) for i, weight in enumerate(weights) if weight > 0.4]
+    assert made.rows(sql) == passing
+    assert made.rows(sql.replace(" ORDER BY i", " LIMIT 3").replace("Odd", "odd"))
+    assert len(made.engine.submissions[-1].prompts) < 400
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", r"llm_probs\(\) needs choices := "),
+        (", choices := []", "choices must be a list of texts that is not empty"),
+        (", choices := ['a']", r"needs two choices or more, not \['a'\].*ask llm_prob"),
+        (", choices := ['a', 'b', 'a']", "choices holds 'a' more than once"),
+        (f", choices := {[f'c{i}' for i in range(300)]}", "takes at most 255 choices, not 300; ask twice"),
+        (", choices := ['a', 'b'], temperature := 1", "llm_probs.. has no option 'temperature'"),
+    ],
+)
+def test_bad_choices_are_told_before_anything_is_asked(made: Made, options: str, message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        made.rows(f"SELECT llm_probs('Team? {{}}', x{options}) FROM {TEXTS}")
+    assert made.asked[0] == 0
+
+
+def test_what_does_not_fit_and_what_nobody_tells_is_null_on_record() -> None:
+    long = make(max_prompt_chars=100)
+    sql = "SELECT llm_prob('Long? {}', repeat('x', 200))"
+    assert long.rows(sql) == [(None,)]
+    assert long.rows("SELECT kind FROM llm_errors()") == [(FailureKind.OVER_CONTEXT,)]
+    silent = make(sure=lambda prompt: None)
+    assert silent.rows("SELECT llm_probs('Team? {}', 'x', choices := ['a', 'b'])") == [(None,)]
+    (error,) = silent.rows("SELECT kind, message FROM llm_errors()")
+    told = "scripted tells no probabilities of the choices; name another model"
+    assert error == (FailureKind.REFUSED, told)
+    with pytest.raises(RowError, match="tells no probabilities"):
+        make(sure=lambda prompt: None).rows("SELECT llm_prob('Good?', on_error := 'raise')")
+
+
+def test_dataframes_give_the_same() -> None:
+    import pyarrow as pa
+
+    import relserve
+
+    table = pa.table({"x": ["a", None, "b"]})
+    found = relserve.llm_probs(table, "Team? {x}", choices=["sales", "it's else"], engine=ScriptedEngine())
+    assert found.type == pa.map_(pa.string(), pa.float64())
+    wanted = [weights_by_hash(f"{TEAMS}Team? {x}", 2) for x in "ab"]
+    assert [each and tuple(p for _, p in each) for each in found.to_pylist()] == [wanted[0], None, wanted[1]]
+    with pytest.raises(relserve.OptionError, match="needs two choices or more"):
+        relserve.llm_probs(table, "Team? {x}", choices=["sales"], engine=ScriptedEngine())
+
+
+def test_examples_are_told_with_their_choice(made: Made) -> None:
+    made.rows("SELECT llm_prob('Good? {}', 'x', examples := [{'text': 'fine', 'answer': true}])")
+    (turn,) = made.engine.submissions[-1].turns
+    assert turn == (f"{YES_NO}Good? fine", "yes")
