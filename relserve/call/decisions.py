@@ -11,7 +11,8 @@ from typing import Any, Literal
 from relserve.call.answer_types import Answer, ChoiceAnswer, Grammar
 from relserve.errors import OptionError
 
-Read = Literal["exact"]  # how probabilities are read: the sum over all spellings of each choice
+# How probabilities are read: the next token's of a label of each choice, or the sum over its spellings.
+Read = Literal["label", "exact"]
 YES_NO = ("yes", "no")
 MOST_CHOICES = 255  # as decision servers take
 

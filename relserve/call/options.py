@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast, get_args
 
 from relserve.call.answer_types import (
     SCORE_STEP,
@@ -18,7 +18,7 @@ from relserve.call.answer_types import (
     YesNo,
 )
 from relserve.call.checks import number, text, texts, whole
-from relserve.call.decisions import Distribution, Probability, check_several
+from relserve.call.decisions import Distribution, Probability, Read, check_several
 from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
@@ -54,6 +54,7 @@ class Options:
     deadline: float | None = None  # seconds
     slo: Slo | None = None
     examples: tuple[CallExample, ...] = ()
+    read: Read = "label"
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -108,6 +109,13 @@ def _on_error(name: str, value: Any) -> str:
     if value not in ("null", "raise"):
         raise OptionError(f"{name} must be 'null' (a failed row is NULL) or 'raise', not {value!r}")
     return str(value)
+
+
+def _read(name: str, value: Any) -> Read:
+    for known in get_args(Read):
+        if value == known:
+            return cast(Read, known)
+    raise OptionError(f"{name} must be 'label' (one token a row) or 'exact' (all spellings), not {value!r}")
 
 
 def _field_order(name: str, value: Any) -> str:
@@ -177,6 +185,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
         seconds_of,
     ),
     "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
+    "read": OptionSpec("VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", _read),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
@@ -187,7 +196,7 @@ _COMMON = (
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
 # Of what is not written there is no sampling, and no thoughts come before it.
-_WEIGHED = ("system", "model", "on_error", "deadline", "slo", "field_order", "examples")
+_WEIGHED = ("system", "model", "on_error", "deadline", "slo", "field_order", "examples", "read")
 
 
 def _held_to(options: Options) -> Grammar | None:

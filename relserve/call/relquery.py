@@ -175,7 +175,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
     return Sampling(
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
-        options.thinking, "exact" if isinstance(kind, Decision) else None,
+        options.thinking, options.read if isinstance(kind, Decision) else None,
     )  # fmt: skip
 
 
@@ -196,6 +196,7 @@ class Submission:
         trace: headers of W3C's trace context, by which spans of other threads and processes come below the
             one in which it was asked; None: nobody traces.
         turns: of a chat before each prompt: examples of what is asked and answered.
+        labels: by which the prompts name the choices, where an engine reads these; see `Labels`.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -217,6 +218,7 @@ class Submission:
     trace: Mapping[str, str] | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
     turns: tuple[ChatTurn, ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def lead(self) -> str:
@@ -297,7 +299,7 @@ class Reply:
     `confidence` is the probability that the model gave to the text, where it was asked for and the engine
     tells it: of a choice in proportion to that of all choices, over all their spellings, at temperature 1.
     `probabilities` are those of all choices of the grammar, in their order, where `Sampling.read` asks for
-    them and the engine tells them; the text is then the most probable choice.
+    them and the engine tells them; the text is then the most probable choice, or its label.
     `cut`: max_tokens ended it. Thoughts are no part of the text.
     """
 

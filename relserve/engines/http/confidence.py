@@ -17,7 +17,7 @@ def confidence_of(choice: dict[str, Any], text: str, wrapped: bool, grammar: Gra
     In proportion to that of all choices where it tells what else was likely, else that of the answer alone.
     """
     try:
-        tokens = _tokens(choice["logprobs"])
+        tokens = told_tokens(choice["logprobs"])
         start, end = _span("".join(token.text for token in tokens), text, wrapped)
     except (TypeError, LookupError, AttributeError, ValueError, OverflowError):
         return None
@@ -36,7 +36,7 @@ def confidence_of(choice: dict[str, Any], text: str, wrapped: bool, grammar: Gra
     return math.exp(min(0.0, total))
 
 
-def _tokens(told: dict[str, Any]) -> list[ReplyToken]:
+def told_tokens(told: dict[str, Any]) -> list[ReplyToken]:
     """The tokens in a chat's logprobs, or in a completion's."""
     if told.get("content"):
         return [

@@ -11,6 +11,7 @@ from relserve.engines import fingerprint
 from relserve.engines.http.client import JsonClient
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
+from relserve.engines.http.label_reply import as_asked
 from relserve.engines.http.rows import HttpRows
 from relserve.engines.http.server import ModelServer, base_url_of, find_served
 from relserve.engines.keys import ServerKey
@@ -106,8 +107,9 @@ class HttpEngine:
         """See `Engine.answer`; ModelError where the server does not serve the model."""
         if not submission.prompts:
             return
+        asked = as_asked(submission)
         server = await self._started()
-        rows = HttpRows(server, submission, self._max_retries, self._max_waits)
+        rows = HttpRows(server, asked, self._max_retries, self._max_waits)
         rows.start()
         self._running.add(rows)
         try:

@@ -54,7 +54,7 @@ def read_reply(data: object, index: int, wrapped: bool, sampling: Sampling) -> R
         UnreadableReply: the body is not a (chat) completion, or one that the server did not finish.
         RecursionError: it is nested too deeply to be read.
     """
-    choice, usage = _choice(data), _usage(data)
+    choice, usage = choice_in(data), usage_in(data)
     try:
         return _read(choice, index, wrapped, sampling, usage)
     except _NoAnswer as error:
@@ -79,7 +79,7 @@ def shown(data: object, most: int = 200) -> str:
         return "something that is nested too deeply"
 
 
-def _choice(data: object) -> dict[str, Any]:
+def choice_in(data: object) -> dict[str, Any]:
     """The first of the reply's choices."""
     choices = data.get("choices") if isinstance(data, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -165,7 +165,7 @@ def _check(content: Content, cut: bool, thoughts: str, may_be_empty: bool) -> No
     raise _NoAnswer(FailureKind.UNPARSABLE, words)
 
 
-def _usage(data: object) -> Usage:
+def usage_in(data: object) -> Usage:
     """The tokens that a server tells of; 0 where it tells none, or what can be no number of them."""
     usage = _dict_in(data, "usage")
     return Usage(

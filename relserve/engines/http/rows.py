@@ -15,6 +15,7 @@ from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.http.client import NO_RESPONSE, StatusError
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
+from relserve.engines.http.label_reply import read_labels
 from relserve.engines.http.reply import UnreadableReply, in_json, read_reply
 from relserve.engines.http.server import ModelServer, list_models
 from relserve.engines.http.thoughts import shows_thoughts
@@ -134,6 +135,8 @@ class HttpRows:
         try:
             body = dialect.body(self.server.model, submission.prompts[index], submission)
             data = in_json(await self.server.client.post(dialect.path, body, self.submission.trace))
+            if submission.labels:
+                return read_labels(data, index, submission.labels)
             reply = read_reply(data, index, dialect.wraps(submission.sampling.grammar), submission.sampling)
         except EbnfError as error:
             return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))

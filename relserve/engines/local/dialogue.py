@@ -56,7 +56,7 @@ class Scoring:
         sure_at: float = 1.0,
     ) -> None:
         self.grammar, self.spellings, self.sure_at = grammar, spellings, sure_at
-        self._params_of = params_of
+        self.params_of = params_of
         self._params: dict[bytes, list[Any]] = {}
 
     def asks(self, ids: list[int], position: Position) -> list[TokenizedPrompt]:
@@ -65,7 +65,7 @@ class Scoring:
         if params is None:
             tokens = [step.token for step in self.spellings.steps(position.spelled)]
             parts = [tokens[i : i + MOST_SCORED] for i in range(0, len(tokens), MOST_SCORED)]
-            params = self._params[position.spelled] = [self._params_of(part) for part in parts]
+            params = self._params[position.spelled] = [self.params_of(part) for part in parts]
         return [TokenizedPrompt([*ids, *position.path], each) for each in params]
 
 
@@ -80,7 +80,7 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
         outputs += told
         parts = iter(told)
         for position, each in zip(wave, asks, strict=True):
-            search.learn(position, {k: v for _ in each for k, v in _logprobs_of(next(parts)).items()})
+            search.learn(position, {k: v for _ in each for k, v in logprobs_of(next(parts)).items()})
     probabilities = search.probabilities()
     if probabilities is None:
         message = f"the model's vocabulary spells none of {list(scoring.spellings.choices)[:10]}"
@@ -95,7 +95,7 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
     )  # fmt: skip
 
 
-def _logprobs_of(output: RequestOutput) -> dict[int, float]:
+def logprobs_of(output: RequestOutput) -> dict[int, float]:
     """Log probabilities by token, at the one position that the request sampled."""
     (position,) = output.outputs[0].logprobs
     return {token: told.logprob for token, told in position.items()}

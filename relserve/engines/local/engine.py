@@ -25,6 +25,7 @@ from relserve.engines.local import cpu
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
 from relserve.engines.local.kv_cache import cache_of, refusal
+from relserve.engines.local.label_read import as_read, refuse_other_logprobs
 from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
@@ -50,7 +51,6 @@ NO_TEMPLATE = (
     "has no chat template: prompts go to it as they are, and typed answers may be no better than chance; "
     "put the chat_template.jinja of its instruction-tuned version into its folder"
 )
-RAW_LOGPROBS = "raw_logprobs"  # vLLM's default: of all words, before a grammar's mask and the temperature
 NO_ARGS: Mapping[str, Any] = {}
 
 
@@ -159,8 +159,8 @@ class LocalEngine:
 
         So is an engine that gave rows up, once all others are answered.
         """
-        if submission.sampling.with_confidence:
-            self._refuse_other_logprobs()
+        if submission.sampling.with_confidence or submission.sampling.read:
+            refuse_other_logprobs(self.model, self._engine_args)
         unanswered, has_died = Unanswered(len(submission.prompts)), False
         if submission.sampling.thinking:  # told before an engine is started, where the files are here
             self._refuse_if_thoughtless(await in_daemon_thread(self.find_encoder))
@@ -168,6 +168,8 @@ class LocalEngine:
             running = await self._up()
             if submission.sampling.thinking:
                 self._refuse_if_thoughtless(running.encoder)
+            if submission.sampling.read:
+                submission = await in_daemon_thread(partial(as_read, running, submission))
             find_cause = partial(grammar_error, self._log_path, size_of(self._log_path))
             flight = Flight(running, submission, list(unanswered.indices), find_cause, self.gate)
             self._flights.add(flight)
@@ -183,15 +185,6 @@ class LocalEngine:
                 has_died = True
             finally:
                 self._flights.discard(flight)
-
-    def _refuse_other_logprobs(self) -> None:
-        """Before an engine is started, and before numbers that are no probabilities are taken for some."""
-        mode = self._engine_args.get("logprobs_mode") or RAW_LOGPROBS
-        if mode != RAW_LOGPROBS:
-            raise OptionError(
-                f"min_confidence: {self.model} is run with the engine argument logprobs_mode = {mode!r}, "
-                "whose numbers are not the model's probabilities; leave logprobs_mode or min_confidence out"
-            )
 
     def _refuse_if_thoughtless(self, encoder: PromptEncoder | None) -> None:
         if encoder is not None and (why := encoder.why_it_cannot_think):

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from relserve.call.labels import Labels
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Submission
 from relserve.call.structured import structured_outputs_of
 from relserve.engines.local.dialogue import Dialogue, Scoring, Talk, after, choose, decode
+from relserve.engines.local.label_read import groups_of, weigh
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.spellings import Spellings
@@ -48,8 +50,7 @@ def _answering(
 ) -> Talk:
     sampling = submission.sampling
     if sampling.read is not None:
-        scoring = _scoring(engine, submission, num_rows)
-        return lambda index, ids: choose(index, ids, scoring)
+        return _weighing(engine, submission, num_rows)
     params = sampling_params(engine, submission, num_rows, thinking)
     if not sampling.with_confidence or sampling.grammar is None or not sampling.grammar.choices:
         return lambda index, ids: decode(index, ids, params, sampling.grammar)
@@ -66,6 +67,24 @@ def _draw(index: int, ids: list[int], params: Any, scoring: Scoring) -> Dialogue
         return drawn
     chosen = yield from choose(index, ids, scoring, drawn.text)
     return replace(after(drawn, chosen), cut=drawn.cut)
+
+
+def _weighing(engine: RunningEngine, submission: Submission, num_rows: int) -> Talk:
+    """How to ask for the probabilities of all choices."""
+    scoring = _scoring(engine, submission, num_rows)
+    groups = groups_of(engine, submission.labels) if submission.labels else None
+    if groups is None:
+        return lambda index, ids: choose(index, ids, scoring)
+    labels = Labels(scoring.grammar.choices, submission.labels)
+    params = scoring.params_of([token for group in groups for token in group])
+
+    def exactly(index: int) -> Dialogue:
+        """With the prompt that names the choices by their own words."""
+        plain = labels.without(submission.part([index], None))
+        (ids,) = engine.encoder.encode(plain.prompts, plain.system, 0, plain.turns)
+        return (yield from choose(index, ids, scoring))
+
+    return lambda index, ids: weigh(index, ids, params, labels, groups, exactly(index))
 
 
 def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Scoring:

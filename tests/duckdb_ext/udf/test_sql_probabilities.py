@@ -53,6 +53,7 @@ def test_a_threshold_and_a_limit_ask_for_no_more_than_they_need(made: Made) -> N
         (", choices := ['a', 'b', 'a']", "choices holds 'a' more than once"),
         (f", choices := {[f'c{i}' for i in range(300)]}", "takes at most 255 choices, not 300; ask twice"),
         (", choices := ['a', 'b'], temperature := 1", "llm_probs.. has no option 'temperature'"),
+        (", choices := ['a', 'b'], read := 'fast'", "read must be 'label' .one token a row. or 'exact'"),
     ],
 )
 def test_bad_choices_are_told_before_anything_is_asked(made: Made, options: str, message: str) -> None:

@@ -260,5 +260,5 @@ def test_the_vocabulary_of_the_tiny_model(model_path: Any) -> None:
 @pytest.mark.parametrize("mode", ["processed_logprobs", "raw_logits"])
 def test_numbers_that_are_no_probabilities_are_refused_before_an_engine_starts(mode: str) -> None:
     engine = LocalEngine("tiny", "./nowhere", engine_args={"logprobs_mode": mode})
-    with pytest.raises(OptionError, match=f"min_confidence: tiny .* logprobs_mode = '{mode}'"):
+    with pytest.raises(OptionError, match=f"min_confidence, .*tiny is run with .* logprobs_mode = '{mode}'"):
         ask(engine, ["a"], with_confidence=True)

@@ -1,0 +1,39 @@
+"""Labels of choices: which there are, and how prompts and examples read with them."""
+
+from __future__ import annotations
+
+from relserve.call.decisions import YES_NO
+from relserve.call.labels import Labels, labels_of
+from relserve.call.options import parse_options
+from relserve.call.relquery import CallSite, Submission
+from relserve.call.template import Template
+
+TEAMS = ("sales", "support, or so")
+
+
+def submission_of(*texts: str) -> Submission:
+    examples = [{"text": "How much?", "answer": "Sales"}]
+    options = parse_options("llm_probs", {"choices": list(TEAMS), "examples": examples})
+    site = CallSite("llm_probs", Template.parse("Team? {}").bind(1), options)
+    prompts = [prompt for prompt in site.prompts([(text,) for text in texts]) if prompt is not None]
+    return Submission("r", prompts, site.sampling, turns=site.turns)
+
+
+def test_words_come_first_then_letters_then_digits() -> None:
+    assert labels_of(TEAMS) == (Labels(TEAMS, TEAMS), Labels(TEAMS, ("A", "B")), Labels(TEAMS, ("1", "2")))
+    assert labels_of(YES_NO) == (Labels(YES_NO, YES_NO),)
+    assert [len(labels_of([f"c{i}" for i in range(num)])) for num in (9, 10, 26, 27)] == [3, 2, 2, 1]
+
+
+def test_prompts_and_examples_name_the_choices_by_their_labels_and_back() -> None:
+    submission = submission_of("It broke.", "A: x")
+    words, letters, _ = labels_of(TEAMS)
+    asked = letters.asked(submission)
+    lead = "A: sales\nB: support, or so\nAnswer with exactly one of: A, B.\n"
+    assert asked.prompts == [f"{lead}Team? It broke.", f"{lead}Team? A: x"]
+    assert asked.turns == ((f"{lead}Team? How much?", "A"),)
+    assert asked.labels == ("A", "B")
+    plain = letters.without(asked)
+    assert (plain.prompts, plain.labels) == (submission.prompts, ())
+    assert plain.turns[0].assistant == "sales"
+    assert words.asked(submission).prompts == submission.prompts

@@ -1,0 +1,78 @@
+"""Probabilities of choices from a server: one token a row, its likeliest others, and what too little is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from asking import ask
+from http_fakes import said
+
+from relserve.call.answer_types import ChoiceAnswer, Grammar
+from relserve.engines.http.engine import HttpEngine
+from relserve.errors import FailureKind, OptionError
+
+TEAMS = ("sales", "support", "nobody")
+
+
+def first_token(**likely):
+    """A chat's reply of one token, the first of these, with their probabilities."""
+    reply = said(next(iter(likely)), "length")
+    told = [{"token": token, "logprob": math.log(p)} for token, p in likely.items()]
+    reply.body["choices"][0]["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
+    return reply
+
+
+def asked(fake, reply, choices, read="label", question="Team? x"):
+    """The reply to one row, and the bodies that the server got."""
+
+    async def handler(request):
+        return reply
+
+    server = fake(handler)
+    prompt = f"{ChoiceAnswer(choices).instruction}\n{question}"
+    how = {"grammar": Grammar(choices=choices), "max_tokens": 1, "read": read}
+    (found,) = ask(HttpEngine(server.url), [prompt], **how)
+    return found, [body for _, body in server.requests]
+
+
+def test_letters_are_asked_for_and_their_probabilities_read(fake):
+    reply, (body,) = asked(fake, first_token(B=0.5, A=0.3, **{" C": 0.1, "The": 0.1}), TEAMS)
+    assert reply.failure is None
+    assert reply.probabilities == pytest.approx((1 / 3, 5 / 9, 1 / 9))
+    (message,) = body["messages"]
+    lead = "A: sales\nB: support\nC: nobody\nAnswer with exactly one of: A, B, C.\n"
+    assert message["content"] == f"{lead}Team? x"
+    assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
+    assert "response_format" not in body
+
+
+def test_yes_and_no_are_their_own_labels(fake):
+    reply, (body,) = asked(fake, first_token(Yes=0.6, yes=0.2, No=0.2), ("yes", "no"))
+    assert reply.probabilities == pytest.approx((0.8, 0.2))
+    assert body["messages"][0]["content"].startswith("Answer with exactly one of: yes, no.\n")
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (said("A", "length"), "tells no probabilities of tokens"),
+        (first_token(A=0.2, The=0.7, B=0.01), "began 21 % of its replies with one of the labels A, B, C"),
+        (first_token(A=0.8, B=0.1), "told 2 likely tokens, too few for 1 of the labels"),
+    ],
+)
+def test_too_little_is_a_failure_and_no_guess(fake, reply, message):
+    found, _ = asked(fake, reply, TEAMS)
+    assert found.failure is not None
+    assert found.failure.kind is FailureKind.REFUSED
+    assert message in found.failure.message
+
+
+def test_a_label_that_is_not_among_the_likely_has_no_probability_to_speak_of(fake):
+    reply, _ = asked(fake, first_token(A=0.9, B=0.0995, The=0.0005), TEAMS)
+    assert reply.probabilities == pytest.approx((0.9 / 0.9995, 0.0995 / 0.9995, 0.0))
+
+
+def test_all_spellings_cannot_be_asked_of_a_server(fake):
+    with pytest.raises(OptionError, match="read := 'exact' asks about tokens that a server does not tell"):
+        asked(fake, said("A"), TEAMS, read="exact")

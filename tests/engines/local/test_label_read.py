@@ -1,0 +1,123 @@
+"""Probabilities read from labels: which tokens count, what a model says beside them, and tiny's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from asking import ask
+
+from relserve.call.answer_types import ChoiceAnswer, Grammar
+from relserve.call.labels import labels_of
+from relserve.call.relquery import Reply
+from relserve.engines.local.dialogue import Dialogue
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.label_read import groups_in, weigh
+from relserve.errors import OptionError
+
+TOKENS = {
+    b"yes": [0], b"Yes": [1], b"no": [2], b"No": [3], b" yes": [4], b" no": [5, 6], b"A": [7], b"B": [8],
+}  # fmt: skip
+
+
+def encode(text: str) -> list[int]:
+    return TOKENS.get(text.encode(), [90, 91])
+
+
+def test_a_form_counts_where_every_label_has_a_token_for_it() -> None:
+    assert groups_in(("yes", "no"), TOKENS, encode) == ((0, 1, 4), (2, 3, 5, 6))
+    without = {text: tokens for text, tokens in TOKENS.items() if text != b"No"}
+    assert groups_in(("yes", "no"), without, encode) == ((0, 4), (2, 5, 6))
+    assert groups_in(("A", "B"), TOKENS, encode) == ((7,), (8,))
+
+
+def test_a_label_that_is_no_single_token_is_none() -> None:
+    assert groups_in(("yes", "maybe"), TOKENS, encode) is None
+    assert groups_in(("yes", "no"), TOKENS, lambda text: [90, 91]) is None  # the tokenizer would never cut so
+
+
+def output_of(logprobs: dict[int, float]) -> Any:
+    told = {token: SimpleNamespace(logprob=logprob) for token, logprob in logprobs.items()}
+    completion = SimpleNamespace(logprobs=[told], token_ids=[0])
+    return SimpleNamespace(outputs=[completion], prompt_token_ids=[1, 2], num_cached_tokens=0, metrics=None)
+
+
+def other() -> Dialogue:
+    yield from ()
+    return Reply(0, "sales", probabilities=(0.9, 0.1))
+
+
+def reply_of(number: int, groups: Sequence[tuple[int, ...]], logprobs: dict[int, float]) -> Reply:
+    """What comes of a row with these labels, by number, where nothing more is asked."""
+    dialogue = weigh(0, [1, 2], None, labels_of(("sales", "support"))[number], tuple(groups), other())
+    assert len(next(dialogue)) == 1
+    with pytest.raises(StopIteration) as ended:
+        dialogue.send([output_of(logprobs)])
+    reply: Reply = ended.value.value
+    return reply
+
+
+def test_probabilities_are_in_proportion_to_all_labels() -> None:
+    logprobs = {7: math.log(0.4), 8: math.log(0.08), 9: math.log(0.48)}
+    reply = reply_of(1, [(7, 8), (9,)], logprobs)
+    assert reply.probabilities == pytest.approx((0.5, 0.5))
+    tiny = {token: logprob - 2000 for token, logprob in logprobs.items()}  # no float holds these
+    assert reply_of(0, [(7,), (9,)], tiny).probabilities == pytest.approx((5 / 11, 6 / 11))
+    assert reply_of(0, [(7,), (9,)], tiny).text == "support"
+
+
+def test_a_model_that_does_not_answer_with_letters_is_asked_for_the_words() -> None:
+    reply = reply_of(1, [(7,), (8,)], {7: math.log(0.2), 8: math.log(0.1)})
+    assert reply.probabilities == (0.9, 0.1)
+    assert (reply.usage.prompt_tokens, reply.usage.output_tokens) == (2, 1)  # of what was asked in vain
+
+
+def test_numbers_that_are_no_probabilities_are_refused() -> None:
+    engine = LocalEngine("tiny", "./nowhere", engine_args={"logprobs_mode": "raw_logits"})
+    with pytest.raises(OptionError, match="whose numbers are not the model's probabilities"):
+        ask(engine, ["a"], grammar=Grammar(choices=("yes", "no")), read="label")
+
+
+def prompts_of(choices: tuple[str, ...]) -> list[str]:
+    lead = ChoiceAnswer(choices).instruction
+    return [f"{lead}\nIs dish {i} good? It was {how}." for i, how in enumerate(("fine", "bad", "so so"))]
+
+
+def both_reads(engine: LocalEngine, prompts: list[str], grammar: Grammar) -> list[list[Reply]]:
+    """The replies by 'exact' and by 'label'."""
+    return [ask(engine, prompts, grammar=grammar, max_tokens=1, read=read) for read in ("exact", "label")]
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("choices", [("yes", "no"), ("positive", "negative")])
+def test_one_request_of_one_token_tells_what_brute_force_tells(
+    local_engine: LocalEngine, model_path: Any, choices: tuple[str, ...]
+) -> None:
+    from benchmarks.spelled_out import BruteForce
+    from relserve.engines.local.prompts import load_encoder
+
+    prompts, grammar = prompts_of(choices), Grammar(choices=choices)
+    brute, encoder = BruteForce(model_path, choices), load_encoder(str(model_path))
+    assert encoder is not None
+    true = [brute.probabilities(ids)[0] for ids in encoder.encode(prompts, None)]
+    exact, label = both_reads(local_engine, prompts, grammar)
+    for row, by_all, by_one in zip(true, exact, label, strict=True):
+        assert by_all.probabilities == pytest.approx(row, abs=1e-3)
+        assert by_one.probabilities == pytest.approx(row, abs=0.02)
+        assert by_one.probabilities is not None
+        assert sum(by_one.probabilities) == pytest.approx(1)
+        assert by_one.usage.output_tokens == 1
+        assert by_one.text == choices[row.index(max(row))]
+
+
+@pytest.mark.vllm
+def test_where_tiny_has_no_single_tokens_it_is_asked_exactly(local_engine: LocalEngine) -> None:
+    choices = ("sales", "the support of all")  # it was never taught to answer with letters
+    prompts, grammar = prompts_of(choices), Grammar(choices=choices)
+    exact, label = both_reads(local_engine, prompts, grammar)
+    for by_all, by_label in zip(exact, label, strict=True):
+        assert by_label.probabilities == pytest.approx(by_all.probabilities, abs=2e-3)
+        assert by_label.usage.output_tokens == by_all.usage.output_tokens + 1
