@@ -17,13 +17,13 @@ YES_NO = ("yes", "no")
 MOST_CHOICES = 255  # as decision servers take
 
 
-def check_several(function: str, choices: Sequence[str]) -> None:
+def check_number(function: str, choices: Sequence[str], fewest: int) -> None:
     """See that there is something to choose.
 
     Raises:
-        OptionError: there is one choice, or there are more than `MOST_CHOICES`.
+        OptionError: there are fewer choices than that, or more than `MOST_CHOICES`.
     """
-    if len(choices) < 2:
+    if len(choices) < fewest:
         raise OptionError(
             f"{function}() needs two choices or more, not {list(choices)}: one alone is always sure; "
             "for a yes or no ask llm_prob"
@@ -88,3 +88,26 @@ class Distribution(Decision):
 
     def value_of(self, probabilities: Sequence[float]) -> str:
         return json.dumps(dict(zip(self.choices, probabilities, strict=True)), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Labelling(Decision):
+    """The choices that apply, each asked about alone: JSON that from_json turns into a list of texts.
+
+    Attributes:
+        threshold: the least probability of a choice that applies.
+    """
+
+    threshold: float = 0.5
+
+    @property
+    def sql_type(self) -> str:
+        return "VARCHAR"
+
+    @property
+    def instruction(self) -> str:
+        return ""  # the questions about the choices come after the prompt
+
+    def value_of(self, probabilities: Sequence[float]) -> str:
+        pairs = zip(self.choices, probabilities, strict=True)
+        return json.dumps([choice for choice, p in pairs if p >= self.threshold], ensure_ascii=False)

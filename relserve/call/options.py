@@ -18,7 +18,7 @@ from relserve.call.answer_types import (
     YesNo,
 )
 from relserve.call.checks import number, text, texts, whole
-from relserve.call.decisions import Distribution, Probability, Read, check_several
+from relserve.call.decisions import Distribution, Labelling, Probability, Read, check_number
 from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
@@ -55,6 +55,7 @@ class Options:
     slo: Slo | None = None
     examples: tuple[CallExample, ...] = ()
     read: Read = "label"
+    threshold: float = 0.5
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -186,6 +187,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     ),
     "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
     "read": OptionSpec("VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", _read),
+    "threshold": OptionSpec("DOUBLE", "least probability of a label that applies (0.5)", number(0, 1)),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
@@ -237,6 +239,10 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         (*_WEIGHED, "choices"), ("choices",), lambda o: Distribution(o.choices),
         schema='"MAP(VARCHAR, DOUBLE)"',
     ),
+    "llm_tags": FunctionSpec(
+        (*(name for name in _WEIGHED if name != "examples"), "choices", "threshold"), ("choices",),
+        lambda o: Labelling(o.choices, o.threshold), schema='["VARCHAR"]',
+    ),
 }
 
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
@@ -271,8 +277,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     if options.grammar and options.choices:
         raise OptionError("choices and grammar both say what an answer may be; leave one out")
     _check_bounds(function, options)
-    if isinstance(spec.answer_type(options), Distribution):
-        check_several(function, options.choices)
+    if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
+        check_number(function, options.choices, 1 if isinstance(kind, Labelling) else 2)
     return options
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from relserve.call.answer_types import Answer, AnswerType, Grammar
-from relserve.call.decisions import Decision, Read
+from relserve.call.decisions import Decision, Labelling, Read
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, WorkflowStep
@@ -140,6 +140,7 @@ class Sampling:
     sure_at: float = 1.0  # from which on the probability may be told as less than it is, but not below this
     thinking: int = 0  # most tokens of thoughts, which come before the answer and do not count for max_tokens
     read: Read | None = None  # replies are to tell the probabilities of all choices of the grammar, read so
+    per_choice: bool = False  # of each choice that it applies, not beside the others; see `PerChoice`
 
     @property
     def output_cap(self) -> int:
@@ -175,7 +176,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
     return Sampling(
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
-        options.thinking, options.read if isinstance(kind, Decision) else None,
+        options.thinking, options.read if isinstance(kind, Decision) else None, isinstance(kind, Labelling),
     )  # fmt: skip
 
 

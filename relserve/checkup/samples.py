@@ -45,6 +45,7 @@ CALLS = {
     "llm_date": SampleCall("'When was it bought? {}', text", (date(2026, 3, 14),)),
     "llm_prob": SampleCall("'Is the customer asking for a refund? {}', text"),
     "llm_probs": SampleCall("'Who should answer? {}', text, choices := ['sales', 'support']"),
+    "llm_tags": SampleCall("'What is this message about? {}', text, choices := ['refund', 'praise']"),
     "llm_extract": SampleCall(
         '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
         ({"product": "kettle", "days": 2},),

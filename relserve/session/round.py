@@ -15,6 +15,7 @@ from relserve.errors import FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Key
 from relserve.session.pending_replies import PendingReplies
+from relserve.session.per_choice import PerChoice
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
 from relserve.session.reply_reader import ReplyReader
@@ -70,7 +71,8 @@ class Round:
         watch: Watch,
         is_whole: Callable[[str], bool] | None = None,
     ) -> None:
-        self._site, self._engine, self._folded, self._known = site, engine, folded, known
+        self._site, self._folded, self._known = site, folded, known
+        self._engine = PerChoice(engine) if site.sampling.per_choice else engine
         self._cached, self._recorder, self._watch = cached, recorder, watch
         self._reader = ReplyReader(site, engine.model, is_whole)
         self._keys = folded.keys

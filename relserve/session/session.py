@@ -24,6 +24,7 @@ from relserve.session.history import History, QueryRecord
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_key, submission_of
 from relserve.session.pending_replies import PendingReplies
+from relserve.session.per_choice import questions_of
 from relserve.session.progress import Progress
 from relserve.session.round import Enough
 
@@ -191,4 +192,9 @@ class Session:
                 cancel or threading.Event()
             )
         kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
-        return estimate(engine, submission, record, self.history, num_cached, kept)
+        asked, num_kept = submission, num_cached
+        if submission.sampling.per_choice:
+            asked = questions_of(submission)
+            num_kept = num_cached and num_cached * len(asked.prompts) // len(submission.prompts)
+        found = estimate(engine, asked, record, self.history, num_kept, kept)
+        return replace(found, num_cached=num_cached)

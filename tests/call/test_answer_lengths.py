@@ -110,7 +110,7 @@ def test_a_kind_tells_nothing_of_its_template() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_tag_comes_back_as_it_went(function: str) -> None:
-    options = {"choices": ["a", "b"]} if function in ("llm_classify", "llm_probs") else {}
+    options = {"choices": ["a", "b"]} if function in ("llm_classify", "llm_probs", "llm_tags") else {}
     options |= {"schema": "DATE"} if function == "llm_extract" else {}
     parsed = parse_options(function, options)
     submission = Submission("r", ["a", "b"], sampling_of(function, parsed), kind=kind_of(function, **options))

@@ -24,6 +24,7 @@ def classes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_function_takes_a_class(function: str) -> None:
     more: dict[str, dict[str, Any]] = {
         "llm_classify": {"choices": ["a", "b"]}, "llm_probs": {"choices": ["a", "b"]},
+        "llm_tags": {"choices": ["a"]},
         "llm_extract": {"schema": '{"a": "BIGINT"}'},
     }  # fmt: skip
     given = {"slo": "interactive", **more.get(function, {})}

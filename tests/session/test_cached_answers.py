@@ -331,13 +331,3 @@ def test_a_salt_keeps_answers_apart(new: New, engine: ScriptedEngine) -> None:
         session.run(relquery(numbers(3)))
         assert last(session).num_cached == num_cached
     assert [submission.cache_salt for submission in engine.submissions] == [None, "a", "b"]
-
-
-def test_probabilities_are_kept_as_they_were_told(new: New, engine: ScriptedEngine) -> None:
-    asked = relquery(["a", "b"], "llm_probs", choices=("x", "y"))
-    before = new().run(asked).values
-    assert engine.num_prompts == 2
-    assert new().run(relquery(["a", "b"], "llm_probs", choices=("x", "y"))).values == before
-    assert engine.num_prompts == 2
-    assert new().run(relquery(["a"], "llm_classify", choices=("x", "y"))).values != before[:1]
-    assert engine.num_prompts == 3  # a choice that was written is another question

@@ -1,12 +1,13 @@
-"""llm_prob and llm_probs in SQL: types and values, what is asked, and what failed rows and calls say."""
+"""llm_prob, llm_probs and llm_tags in SQL: types, values, what is asked, what failed rows and calls say."""
 
 from __future__ import annotations
 
 import pytest
 from sql_fixtures import Made, make
 
+from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine, weights_by_hash
-from relserve.errors import FailureKind, RowError
+from relserve.errors import Failure, FailureKind, OptionError, RowError
 
 YES_NO = "Answer with exactly one of: yes, no.\n"
 TEAMS = "Answer with exactly one of: sales, it's else.\n"
@@ -57,7 +58,7 @@ def test_a_threshold_and_a_limit_ask_for_no_more_than_they_need(made: Made) -> N
     ],
 )
 def test_bad_choices_are_told_before_anything_is_asked(made: Made, options: str, message: str) -> None:
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(OptionError, match=message):
         made.rows(f"SELECT llm_probs('Team? {{}}', x{options}) FROM {TEXTS}")
     assert made.asked[0] == 0
 
@@ -94,3 +95,51 @@ def test_examples_are_told_with_their_choice(made: Made) -> None:
     made.rows("SELECT llm_prob('Good? {}', 'x', examples := [{'text': 'fine', 'answer': true}])")
     (turn,) = made.engine.submissions[-1].turns
     assert turn == (f"{YES_NO}Good? fine", "yes")
+
+
+def of_tag(text: str, tag: str) -> float:
+    """The probability that the scripted engine makes up for a label of a text."""
+    return weights_by_hash(f'{YES_NO}About? {text}\nDoes "{tag}" apply?', 2)[0]
+
+
+def test_tags_are_those_that_apply_each_by_itself(made: Made) -> None:
+    tags = ["price", "it's else", "damage"]
+    call = "llm_tags('About? {}', x, choices := ['price', 'it''s else', 'damage'], threshold := %s)"
+    wanted = [(x and [tag for tag in tags if of_tag(x, tag) >= 0.4],) for x in ("a", None, "b", "a")]
+    assert made.rows(f"SELECT {call % 0.4} FROM {TEXTS}") == wanted
+    assert made.asked == (6, 1)  # of two distinct texts
+    assert made.rows(f"SELECT typeof({call % 1}), {call % 1} FROM {TEXTS} LIMIT 1") == [("VARCHAR[]", [])]
+    assert made.rows("SELECT distinct_prompts FROM llm_queries() ORDER BY ALL DESC LIMIT 1") == [(2,)]
+
+
+def test_explain_counts_the_tokens_of_every_question(made: Made) -> None:
+    for tags, most in ((["a"], 2), (["a", "b", "c", "d", "e"], 10)):
+        shown = made.rows(f"EXPLAIN SELECT llm_tags('Is {{}}?', x, choices := {tags}) FROM {TEXTS}")
+        assert "2 distinct prompts, " in str(shown)
+        assert f"at most {most} output tokens" in str(shown)
+    assert made.asked[0] == 0
+
+
+def test_a_row_of_which_one_question_fails_is_null_on_record() -> None:
+    def script(prompt: str, submission: Submission) -> str | Failure:
+        return Failure(FailureKind.REFUSED, "too rude") if 'b\nDoes "damage"' in prompt else "yes"
+
+    made = make(script=script)
+    call = "llm_tags('About? {}', x, choices := ['price', 'damage'])"
+    rows = made.rows(f"SELECT {call} IS NULL FROM {TEXTS}")
+    assert rows == [(False,), (True,), (True,), (False,)]
+    assert made.rows("SELECT kind, message, rows FROM llm_errors()") == [("refused", "too rude", 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", r"llm_tags\(\) needs choices := "),
+        (", choices := ['a'], threshold := 2", "threshold must be from 0 to 1, not 2"),
+        (f", choices := {[f'c{i}' for i in range(300)]}", "takes at most 255 choices, not 300"),
+    ],
+)
+def test_bad_tags_are_told_before_anything_is_asked(made: Made, options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        made.rows(f"SELECT llm_tags('About? {{}}', 'x'{options})")
+    assert made.asked[0] == 0

@@ -17,6 +17,7 @@ from relserve.engines.local.dialogue import Dialogue
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.label_read import groups_in, weigh
 from relserve.errors import OptionError
+from relserve.session.per_choice import PerChoice
 
 TOKENS = {
     b"yes": [0], b"Yes": [1], b"no": [2], b"No": [3], b" yes": [4], b" no": [5, 6], b"A": [7], b"B": [8],
@@ -121,3 +122,17 @@ def test_where_tiny_has_no_single_tokens_it_is_asked_exactly(local_engine: Local
     for by_all, by_label in zip(exact, label, strict=True):
         assert by_label.probabilities == pytest.approx(by_all.probabilities, abs=2e-3)
         assert by_label.usage.output_tokens == by_all.usage.output_tokens + 1
+
+
+@pytest.mark.vllm
+def test_each_tag_of_a_row_is_one_request_of_one_token(local_engine: LocalEngine) -> None:
+    text = " ".join(f"The {i}th dish was cold." for i in range(60))
+    choices = ("price", "food", "staff", "room")
+    (reply,) = ask(
+        PerChoice(local_engine), [f"{text} What is it about?"], grammar=Grammar(choices=choices),
+        max_tokens=1, read="label", per_choice=True,
+    )  # fmt: skip
+    assert reply.probabilities is not None
+    assert len(reply.probabilities) == 4
+    assert all(0 < p < 1 for p in reply.probabilities)
+    assert reply.usage.output_tokens == 4
