@@ -170,6 +170,21 @@ CASES = [
         "more than once",
     ),
     sql("choices missing", "SELECT llm_classify('Mood of {}', 'fine')", "needs choices"),
+    sql(
+        "probabilities of one choice",
+        "SELECT llm_probs('Mood? {}', 'fine', choices := ['a'])",
+        "two choices",
+    ),
+    sql(
+        "probabilities of 300 choices",
+        "SELECT llm_probs('Which? {}', 'x', choices := range(300)::VARCHAR[])",
+        "at most 255",
+    ),
+    sql(
+        "labels above no probability",
+        "SELECT llm_tags('About? {}', 'x', choices := ['a'], threshold := 2)",
+        "from 0 to 1",
+    ),
     sql("unknown model path", "SELECT llm('Rate {}', 'fine', model := './no/such/folder')", "no model"),
     sql("a host's name for its model", "SELECT llm('Rate {}', 'fine', model := 'gpt-4o')", "Did you mean"),
     BadInputCase("prompt longer than the context", f"`{LONG}`", with_error_table(LONG), "over_context"),

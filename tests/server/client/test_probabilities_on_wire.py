@@ -1,0 +1,58 @@
+"""llm_prob, llm_probs and llm_tags through the server: values, and errors in the words of SQL and frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pytest
+
+import relserve
+from relserve.engines.scripted import ScriptedEngine, weights_by_hash
+from tests.server.client.conftest import Serve, connect
+
+ROWS = pa.table({"x": ["a"]})
+BAD: list[tuple[str, dict[str, Any]]] = [
+    ("llm_probs", {}),
+    ("llm_probs", {"choices": []}),
+    ("llm_probs", {"choices": ["a"]}),
+    ("llm_probs", {"choices": ["a", "a"]}),
+    ("llm_probs", {"choices": [f"c{i}" for i in range(300)]}),
+    ("llm_probs", {"choices": ["a", "b"], "read": "fast"}),
+    ("llm_tags", {"choices": ["a"], "threshold": 7}),
+]
+
+
+def written(options: dict[str, Any]) -> str:
+    """The options as SQL writes them."""
+    return "".join(f", {name} := {value!r}" for name, value in options.items())
+
+
+@pytest.mark.parametrize(("function", "options"), BAD)
+def test_a_bad_call_is_told_in_the_same_words_everywhere(
+    serve: Serve, function: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(relserve.OptionError) as by_frame:
+        getattr(relserve, function)(ROWS, "Team? {x}", engine=ScriptedEngine(), **options)
+    sql = f"SELECT {function}('Team? {{}}', 'a'{written(options)})"
+    with relserve.connect(engine=ScriptedEngine(), progress=False) as con:
+        with pytest.raises((relserve.OptionError, duckdb.Error)) as by_sql:
+            con.execute(sql).fetchall()
+    with pytest.raises(psycopg.Error) as by_server:
+        connect(serve(), autocommit=True).execute(sql)  # type: ignore[call-overload]
+    said = str(by_frame.value)
+    assert said in str(by_sql.value)
+    assert said in str(by_server.value)
+
+
+def test_values_and_null_rows(serve: Serve) -> None:
+    con = connect(serve(), autocommit=True)
+    yes = weights_by_hash("Answer with exactly one of: yes, no.\nGood? a", 2)[0]
+    asked = con.execute("SELECT llm_prob('Good? {}', x) FROM (VALUES ('a'), (NULL)) t(x)").fetchall()
+    assert asked == [(pytest.approx(yes),), (None,)]
+    tags = "llm_tags('About? {}', 'a', choices := ['u', 'v'], threshold := 0)"
+    probs = "llm_probs('Team? {}', 'a', choices := ['u', 'v'])"
+    (row,) = con.execute(f"SELECT {tags}, {probs}['u'] + {probs}['v']").fetchall()
+    assert row == (["u", "v"], pytest.approx(1))
