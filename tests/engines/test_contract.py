@@ -213,6 +213,17 @@ def test_the_reply_tells_its_probability_when_asked(engine):
     assert texts(asked) == texts(not_asked)
 
 
+@everywhere()
+def test_the_probabilities_of_yes_and_no_are_read_from_one_token(engine):
+    kind = ChoiceAnswer(("yes", "no"))
+    prompts = [f"{kind.instruction}\n{prompt}" for prompt in PROMPTS[:20]]  # as typed calls ask
+    for reply in ask(engine, prompts, grammar=kind.grammar, max_tokens=1, read="label"):
+        assert reply.failure is None
+        assert len(reply.probabilities) == 2
+        assert sum(reply.probabilities) == pytest.approx(1)
+        assert reply.usage.output_tokens == 1
+
+
 @everywhere(scripted="scripted replies are as long as the script makes them")
 @pytest.mark.parametrize("max_tokens", [1, 3])
 def test_no_reply_is_longer_than_max_tokens(engine, max_tokens):
@@ -315,3 +326,9 @@ def test_local_and_http_give_the_same_probabilities(local_engine, remote_engine)
         )
         local, remote = ([reply.confidence for reply in replies] for replies in both)
         assert local == pytest.approx(remote, abs=0.01)
+    read = (
+        ask(each, prompts, grammar=kind.grammar, max_tokens=1, read="label")
+        for each in (local_engine, remote_engine)
+    )
+    local, remote = ([reply.probabilities[0] for reply in replies] for replies in read)
+    assert local == pytest.approx(remote, abs=0.01)
