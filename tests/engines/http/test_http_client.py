@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -118,3 +119,16 @@ def test_the_machines_certificates_are_not_read_for_each_client(monkeypatch: pyt
             await JsonClient(f"https://{host}/v1", "none", 1.0).close()
 
     asyncio.run(clients())
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_an_engine_that_is_dropped_or_left_to_the_programs_end_says_nothing(
+    fake: Callable[..., FakeServer], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def leave_open() -> None:
+        await JsonClient(fake_url, None, 60).post("/completions", {})
+
+    fake_url = fake(echo).url
+    spawn(leave_open()).result(timeout=PATIENCE_S)
+    gc.collect()
+    assert not caplog.records
