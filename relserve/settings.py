@@ -192,52 +192,52 @@ class Settings:
     api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
     api_key_hosts: tuple[str, ...] = _setting(
         (DEFAULT_HOST,),
-        "the servers that get the key, HOST or HOST:PORT with commas between; 'default' is the server of "
-        "RELSERVE_MODEL or, where that is no URL, those that --model and model= in Python name",
+        "the servers that get the key: HOST or HOST:PORT, separated by commas; 'default' is the server of "
+        "RELSERVE_MODEL, or if that is not a URL, the servers that --model and model= in Python name",
         _hosts,
     )
     model_hosts: tuple[str, ...] = _setting(
         (),
-        "the servers that models in views and macros of a database may name, HOST or HOST:PORT with commas "
-        "between, '*' for any; besides that of the default model and those in your own statements",
+        "the servers that models in views and macros of a database may name: HOST or HOST:PORT, separated by "
+        "commas, '*' for any; the default model's server and those in your own statements are always allowed",
         _hosts,
     )
     timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
     max_retries: int = _setting(
-        6, "HTTP retries of one request on 429, 5xx and time-outs, from 0", _at_least(0)
+        6, "how often one HTTP request is retried on 429, 5xx and time-outs, from 0", _at_least(0)
     )
     max_in_flight: int = _setting(256, "HTTP requests at once to one server, from 1", _at_least(1))
     engine_args: Mapping[str, Any] = _setting(
         None,
-        'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}; those of its web app under '
-        '`relserve serve --openai` as "openai", e.g. {"openai": {"tool_call_parser": "hermes"}}',
+        'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}; its member "openai" has those of '
+        'the web app of `relserve serve --openai`, e.g. {"openai": {"tool_call_parser": "hermes"}}',
         _engine_args,
     )
     engine: str = _setting(
         OWN,
-        "who runs a local model: 'shared', one process for all of this user's, started on demand, or 'own', "
-        "this process for itself (default: own, unless a shared one is up; the commands sql, explain and "
-        "shell, and fleets: shared)",
+        "who runs a local model: 'shared', one process for all processes of this user, started on demand, "
+        "or 'own', this process for itself (default: own, unless a shared one is up; the commands sql, "
+        "explain and shell, and fleets: shared)",
         _engine,
     )
     engine_idle_min: float = _setting(
-        15.0, "minutes without work after which a shared engine ends; 0: never", _minutes
+        15.0, "a shared engine ends after so many minutes without work; 0: never", _minutes
     )
     kv_cache: str = _setting(
         "kv",
-        "what a local model keeps of the tokens that it has computed: 'kv', keys and values; 'hidden', its "
-        "layers' inputs, half as large; 'hybrid', for each row what is better",
+        "what a local model caches of the tokens that it has computed: 'kv', keys and values; 'hidden', the "
+        "inputs of its layers, half as large; 'hybrid', the better of the two for each row",
         kv_cache_of,
     )
     admission: str = _setting(
         ADMISSIONS[0],
-        "which requests a local engine or a fleet starts: 'off', all at once; 'in_time' and 'saber', so that "
-        "limits on latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn "
-        "(under 'saber', in one queue)",
+        "which requests a local engine or a fleet starts: 'off', all at once; 'in_time' and 'saber', as many "
+        "as the limits on latency allow; 'static-N', N at a time. The other requests wait, and users take "
+        "turns (under 'saber' there is one queue)",
         _admission,
     )
     shares: Mapping[str, float] = _setting(
-        None, 'JSON object of users\' weights in these turns, e.g. {"ann": 2}; 1 for others', _weights
+        None, 'JSON object of the weights of users in these turns, e.g. {"ann": 2}; 1 for others', _weights
     )
     cache_dir: Path = _setting(
         None,
@@ -250,34 +250,38 @@ class Settings:
     )
     keep_learnt: bool = _setting(
         True,
-        "learnt lengths of answers and step times are kept on disk for the next engine: 1 (default) or 0",
+        "whether learnt lengths of answers and step times are kept on disk for the next engine: 1 (default) "
+        "or 0",
         _flag,
     )
     keep_error_texts: bool = _setting(
         False,
-        "failed rows that a command keeps for `relserve sql --errors` have their texts: 1 or 0 (default)",
+        "whether the failed rows that a command keeps for `relserve sql --errors` keep their texts: 1 or 0 "
+        "(default)",
         _flag,
     )
     deadline_s: float | None = _setting(
         None,
-        "seconds after which rows without an answer are NULL, of calls that give no deadline; "
+        "the deadline of calls that give none, in seconds: rows without an answer by then are NULL; "
         "0.001 to 604800",
         _deadline,
     )
     slo_classes: Mapping[str, Any] = _setting(
         None,
-        'JSON object of classes of limits on tokens\' times, e.g. {"interactive": {"ttft": "1 s", '
+        'JSON object of classes of limits on the times of tokens, e.g. {"interactive": {"ttft": "1 s", '
         '"tpot": "50 ms"}}',
         _json_object,
     )
-    slo: str = _setting("", "the class of calls that give no slo; unset: no limits")
+    slo: str = _setting("", "the class of limits of calls that give no slo; unset: no limits")
     step_budget: str = _setting(
         STEP_BUDGET,
-        "who decides before each step of a local model how many tokens it computes, so that limits are kept: "
-        "'slack' (default), 'lens', 'static-N', or 'off'",
+        "which policy decides before each step of a local model how many tokens it computes, so that "
+        "limits are kept: 'slack' (default), 'lens', 'static-N', or 'off'",
         step_budget_of,
     )
-    progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
+    progress: bool | None = _setting(
+        None, "whether progress bars are shown: 1, 0, or unset for terminals and notebooks", _flag
+    )
 
     @property
     def vllm_args(self) -> Mapping[str, Any]:

@@ -133,7 +133,7 @@ def test_what_is_no_json_object_is_a_failure(reply: str) -> None:
 
 def test_a_fenced_block_is_read() -> None:
     answer = extract({"v": "INTEGER"}).parse('```json\n{"v": 1}\n```')
-    assert answer == ('{"v": 1}', None)
+    assert (answer.value, answer.failure) == ('{"v": 1}', None)
 
 
 @given(st.text(max_size=40))
