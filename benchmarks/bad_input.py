@@ -38,8 +38,8 @@ HEADLINE = {
 MAX_SHOWN, MAX_IN_TABLE = 600, 80  # characters
 LEAD = """# Bad input and faults: what you see
 
-Each line is a mistake or a fault, and what the user sees. `.venv/bin/python -m benchmarks.bad_input` ran every line on the embedded model
-and wrote this page.
+Each line is a mistake or a fault, and what the user sees.
+`.venv/bin/python -m benchmarks.bad_input` ran every line on the embedded model and wrote this page.
 
 | case | what was done | what the user sees |
 |---|---|---|
