@@ -83,6 +83,17 @@ def check_call(call: LlmCall, parameters: Parameters) -> None:
             raise error
 
 
+def _bind(call: LlmCall, template: Template) -> None:
+    """See that the values fit; a template written before a column is nobody's data, so it is shown."""
+    try:
+        template.bind(len(call.values))
+    except TemplateError as error:
+        is_written = isinstance(call.template, exp.Literal) and any(v.find(exp.Column) for v in call.values)
+        if error.template or not is_written:
+            raise
+        raise TemplateError(error.problem, template.text, len(template.text), error.hint) from None
+
+
 def by_name(parameters: Any) -> Parameters:
     """Parameters by the name that a text uses for them: $1, $name."""
     if isinstance(parameters, Mapping):
