@@ -12,7 +12,9 @@ from relserve.linking.grammar import grammar_text
 from relserve.linking.handles import MAX_COLUMNS, MAX_TABLES, MAX_VALUES, Handles, TooLargeError, assign
 from relserve.linking.linker import link
 from relserve.linking.literals import QuestionValue, ValueKind
+from relserve.linking.names import Positions
 from relserve.linking.pieces import Linked, QuestionPiece
+from relserve.linking.plain_words import POLITE
 from relserve.linking.prompt_text import question_text, schema_text
 from relserve.linking.schema import ColumnKind, Schema
 from relserve.linking.sql import AnswerWriter, PointerError
@@ -38,14 +40,27 @@ MARKS = (
 )
 
 
+class SpokenColumn(NamedTuple):
+    """A word of the question that names columns and no table."""
+
+    said: str
+    columns: Positions
+
+
 class PointerPrompt(NamedTuple):
-    """A prompt and what its answer stands for; `named` are positions of the tables that it may be about."""
+    """A prompt and what its answer stands for.
+
+    Attributes:
+        named: positions of the tables that it may be about.
+        spoken_of: columns that the question names.
+    """
 
     text: str
     schema: Schema
     handles: Handles
     values: tuple[QuestionValue, ...]
     named: frozenset[int] = frozenset()
+    spoken_of: tuple[SpokenColumn, ...] = ()
 
     @property
     def grammar(self) -> str:
@@ -70,7 +85,19 @@ def pointer_prompt(
     linked = linked_question(schema, question, values, today)
     handles = schema_handles(schema, shuffle)
     text = f"{schema_text(schema, handles)} ? {question_text(linked, handles, shuffle, drop)} =>"
-    return PointerPrompt(text, schema, handles, linked.values, linked.named(schema))
+    named, spoken_of = linked.named(schema), _spoken_of(schema, linked)
+    return PointerPrompt(text, schema, handles, linked.values, named, spoken_of)
+
+
+def _spoken_of(schema: Schema, linked: Linked) -> tuple[SpokenColumn, ...]:
+    """Those named in full, and truths whose name a word is a part of: "angry" of `is_angry`."""
+    found = (
+        SpokenColumn(piece.said, piece.exact or piece.partial)
+        for piece in linked.pieces
+        if not piece.tables and piece.value is None and stem(piece.said.casefold()) not in POLITE
+        if piece.exact or _are_truths(piece.partial, schema)
+    )
+    return tuple(each for each in found if each.columns)
 
 
 def linked_question(schema: Schema, question: str, values: ValueIndex, today: date | None = None) -> Linked:
@@ -117,6 +144,25 @@ def values_left_out(answer: str, prompt: PointerPrompt) -> tuple[str, ...]:
     )
 
 
+def columns_left_out(answer: str, prompt: PointerPrompt) -> tuple[SpokenColumn, ...]:
+    """The columns of the question that an answer does not use.
+
+    "select *" uses all but truths: "the angry orders" are not all of them.
+    """
+    words = answer.split()
+    used = {prompt.handles.column(word) for word in words}
+    shows_all = words[:2] == ["select", "*"]
+    return tuple(
+        each
+        for each in prompt.spoken_of
+        if used.isdisjoint(each.columns) and not (shows_all and not _are_truths(each.columns, prompt.schema))
+    )
+
+
+def _are_truths(columns: Positions, schema: Schema) -> bool:
+    return all(schema.columns[at][1].kind is ColumnKind.BOOL for at in columns)
+
+
 def _is_meant(value: QuestionValue, schema: Schema) -> bool:
     """Whether what was read as a value is surely one: a number, a date, a name, no word of the schema."""
     if value.kind is not ValueKind.TEXT:
@@ -132,6 +178,8 @@ __all__ = [
     "MARKS",
     "PointerError",
     "PointerPrompt",
+    "SpokenColumn",
+    "columns_left_out",
     "linked_question",
     "pointer_prompt",
     "question_text",

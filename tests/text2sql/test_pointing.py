@@ -11,12 +11,22 @@ from relserve.errors import UsageError
 from relserve.linking.schema import Column, ColumnKind, Schema, Table
 from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import run
+from relserve.text2sql.pipeline import QuestionOutcome, run
 from relserve.text2sql.stages.suggestions import nearest_questions
 from relserve.text2sql.writers import writes_handles
 from tests.text2sql.databases import BEERS, MemoryDatabase
 from tests.text2sql.replies import Told, engine_of, session_of
 
+ORDERS = Schema((
+    Table("orders", (
+        Column("customer", ColumnKind.TEXT, "VARCHAR", values=("Ann", "Bo")),
+        Column("amount", ColumnKind.TEXT, "VARCHAR", values=("3.50 EUR", "n/a")),
+        Column("angry", ColumnKind.BOOL, "BOOLEAN"),
+        Column("return", ColumnKind.BOOL, "BOOLEAN"),
+        Column("rating", ColumnKind.INT, "BIGINT"),
+    ), num_rows=2),
+))  # fmt: skip
+FILL = "CREATE TABLE orders (customer VARCHAR, amount VARCHAR, angry BOOLEAN, return BOOLEAN, rating BIGINT)"
 QUESTION = "How many beers have style IPA?"
 SQL = """SELECT count(*) FROM "beers" WHERE "style" = 'IPA'"""
 
@@ -109,6 +119,41 @@ def test_an_answer_that_leaves_out_a_value_of_the_question_is_none() -> None:
     assert outcome.sql is None
     assert outcome.failure is not None
     assert any("it leaves out 'IPA'" in line for line in outcome.failure.tried)
+
+
+@pytest.mark.parametrize(("question", "answer", "says"), [
+    ("Which customers are angry?", "select distinct customer from T", '"angry".'),
+    ("Which angry orders are there?", "select * from T", '"angry".'),
+    ("What is the total amount?", "select sum ( rating ) from T", '"amount" (VARCHAR, of which'),
+])  # fmt: skip
+def test_an_answer_that_leaves_out_a_column_of_the_question_is_none(
+    question: str, answer: str, says: str
+) -> None:
+    outcome = ordered(question, answer)
+    assert outcome.sql is None
+    assert f"each leaves out {says}" in outcome.failure.problem
+
+
+@pytest.mark.parametrize(("question", "answer"), [
+    ("Show all orders with customer, amount and angry", "select customer , amount , angry from T"),
+    ("Show the orders with their amount", "select * from T"),
+    ("How many orders are not angry?", "select count ( * ) from T where angry = false"),
+    ("Return the rating of each customer", "select customer , rating from T"),  # it asks
+])  # fmt: skip
+def test_an_answer_that_shows_or_uses_the_columns_is_one(question: str, answer: str) -> None:
+    assert ordered(question, answer).sql is not None
+
+
+def ordered(question: str, answer: str) -> QuestionOutcome:
+    """A question about ORDERS; the answer has names in place of columns' handles, and T for the table's."""
+
+    def reply(prompt: str) -> str:
+        handles = dict(re.findall(r"(\w+) (c\d+) ", prompt))
+        (table,) = re.findall(r"order \+s (t\d+) :", prompt)
+        return " ".join(handles.get(word, word) for word in answer.replace("T", table).split())
+
+    (outcome,) = run([question], MemoryDatabase(ORDERS, FILL), session_of(pointer(reply)))
+    return outcome
 
 
 def test_a_word_that_is_hardly_a_value_may_be_left_out() -> None:

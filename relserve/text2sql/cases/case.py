@@ -106,6 +106,8 @@ class QuestionCase:
         tests: statements that a right answer makes true.
         unlinked: words of the question that no table, column or value and no operation has to do with.
         reading: how llm calls could answer a question with unlinked words; None: there are none, or no way.
+        left_out: values and columns of the question that answers of a model did not use, each with what to
+            know of it.
         notes: of the stage under way.
         num_calls, num_stage_calls: prompts asked for this question in all, and in the stage under way.
     """
@@ -120,6 +122,7 @@ class QuestionCase:
     tests: tuple[str, ...] = ()
     unlinked: tuple[str, ...] = ()
     reading: LlmReading | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
     chosen: SqlCandidate | None = None
     failure: Failing | None = None
     trace: list[Trace] = field(default_factory=list)
@@ -158,7 +161,7 @@ class QuestionCase:
         if self.failure is None:
             return None
         stage, problem, cause = self.failure
-        tried = tuple(f"{one.stage}: {line}" for one in self.trace for line in one.notes)
+        tried = tuple(dict.fromkeys(f"{one.stage}: {line}" for one in self.trace for line in one.notes))
         best = self.best
         error = (
             UnlinkedWordsError(problem, stage, tried, cause.words, cause.proposal)

@@ -9,7 +9,15 @@ from relserve.call.answer_types import Grammar
 from relserve.call.template import Template
 from relserve.linking.pieces import Linked
 from relserve.linking.plain_words import SHARES
-from relserve.linking.pointer import PointerPrompt, linked_question, pointer_prompt, sql_of, values_left_out
+from relserve.linking.pointer import (
+    PointerPrompt,
+    columns_left_out,
+    linked_question,
+    pointer_prompt,
+    sql_of,
+    values_left_out,
+)
+from relserve.linking.schema import ColumnKind
 from relserve.linking.sql import PointerError
 from relserve.linking.unlinked import unlinked_words
 from relserve.text2sql.cases.case import QuestionCase, SqlCandidate, UnlinkedWords
@@ -31,7 +39,7 @@ def point(cases: Sequence[QuestionCase], tools: Tools) -> None:
     for (case, prompt), answer in zip(prompts, answers, strict=True):
         try:
             if answer.value is not None:
-                case.candidates.append(SqlCandidate(_whole_sql(answer.value, prompt), "handles"))
+                case.candidates.append(SqlCandidate(_whole_sql(case, answer.value, prompt), "handles"))
         except PointerError as error:
             case.note(f"an answer has no meaning: {error}")
     for case in cases:
@@ -39,16 +47,29 @@ def point(cases: Sequence[QuestionCase], tools: Tools) -> None:
             case.note(f"{len(case.candidates)} of {tools.num_candidates} shuffles of handles gave SQL")
 
 
-def _whole_sql(answer: str, prompt: PointerPrompt) -> str:
+def _whole_sql(case: QuestionCase, answer: str, prompt: PointerPrompt) -> str:
     """The SQL of an answer that uses all that the question names.
 
     Raises:
-        PointerError: it is none, or a value of the question is left out.
+        PointerError: it is none, or a value or a column of the question is left out.
     """
     sql = sql_of(answer, prompt)
-    if left_out := values_left_out(answer, prompt):
-        raise PointerError(f"it leaves out {', '.join(map(repr, left_out))}")
+    values, columns = values_left_out(answer, prompt), columns_left_out(answer, prompt)
+    if values or columns:
+        case.left_out.update(dict.fromkeys(values, ""))
+        case.left_out.update((each.said, _limits(prompt, each.columns)) for each in columns)
+        said = (*values, *(each.said for each in columns))
+        raise PointerError(f"it leaves out {', '.join(map(repr, said))}")
     return sql
+
+
+def _limits(prompt: PointerPrompt, columns: Sequence[int]) -> str:
+    """What a column is, for a refusal, where the model may have left it out for its type."""
+    found = {prompt.schema.columns[at][1] for at in columns}
+    if any(column.kind is not ColumnKind.TEXT for column in found):
+        return ""
+    types = ", ".join(sorted({column.sql_type for column in found}))
+    return f" ({types}, of which there is no sum and no average)"
 
 
 def _prompts(case: QuestionCase, tools: Tools) -> list[PointerPrompt]:
@@ -90,6 +111,9 @@ def refuse(case: QuestionCase, most: int, tools: Tools) -> None:
         refuse_unlinked(case, None)
         return
     why = f"at most {most} of its {tools.num_candidates} answers agree" if most else "it has no answer to it"
+    if case.left_out:
+        named = " and ".join(f'"{said}"{limits}' for said, limits in case.left_out.items())
+        why += f", as others leave out {named}" if most else f", for each leaves out {named}"
     case.fail("choice", f"the model does not understand the question: {why}.{_examples(case)}")
 
 
