@@ -90,14 +90,18 @@ def pointer_prompt(
 
 
 def _spoken_of(schema: Schema, linked: Linked) -> tuple[SpokenColumn, ...]:
-    """Those named in full, and truths whose name a word is a part of: "angry" of `is_angry`."""
-    found = (
-        SpokenColumn(piece.said, piece.exact or piece.partial)
-        for piece in linked.pieces
-        if not piece.tables and piece.value is None and stem(piece.said.casefold()) not in POLITE
-        if piece.exact or _are_truths(piece.partial, schema)
-    )
-    return tuple(each for each in found if each.columns)
+    """Those named in full, and truths whose name a word is a part of: "angry" of `is_angry`.
+
+    What is counted is not among them: "how many messages" are rows, whatever has the name.
+    """
+    found = []
+    for before, piece in pairwise((QuestionPiece(""), *linked.pieces)):
+        columns = piece.exact or piece.partial
+        is_other = piece.tables or piece.value is not None or stem(piece.said.casefold()) in POLITE
+        is_truth = bool(columns) and _are_truths(columns, schema)
+        if not is_other and (is_truth or (piece.exact and before.sign != "count")):
+            found.append(SpokenColumn(piece.said, columns))
+    return tuple(found)
 
 
 def linked_question(schema: Schema, question: str, values: ValueIndex, today: date | None = None) -> Linked:
