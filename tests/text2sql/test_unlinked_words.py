@@ -1,6 +1,7 @@
 """A question with words that are linked to nothing is refused, with the query in which llm calls tell."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,11 @@ def refusal(question: str, shape: str = "select * from T") -> tuple[UnlinkedWord
     ("Which messages ask for a refund?", "which message +s", "select * from T where C is not null",
      'SELECT * FROM "messages" WHERE NOT "country" IS NULL '
      """AND llm_filter('Does it ask for a refund? {message}', "message")"""),
+    ("How many messages have a complaint?", "how many count message +s", "select count ( * ) from T",
+     f'SELECT count(*) FROM "messages" WHERE {COMPLAINT}'),
+    ("How many messages mention a refund?", "how many count message +s", "select count ( * ) from T",
+     'SELECT count(*) FROM "messages" '
+     """WHERE llm_filter('Does it mention a refund? {message}', "message")"""),
 ])  # fmt: skip
 def test_the_proposal_is_the_sql_of_the_rest_with_an_llm_call(
     question: str, asked: str, shape: str, proposal: str
@@ -64,6 +70,16 @@ def test_the_proposal_is_the_sql_of_the_rest_with_an_llm_call(
     assert failure.proposal == proposal
     assert all(asked in prompt.casefold() for prompt in prompts)
     assert f"  {proposal}\n" in str(failure)
+
+
+def test_the_column_of_texts_names_its_rows_where_the_table_has_another_name() -> None:
+    schema = Schema((replace(MESSAGES.tables[0], name="orders"),))
+    engine = engine_of({"candidates": "select select"}, model="tiny-sql")
+    database = MemoryDatabase(schema, FILL.replace("messages", "orders"))
+    (outcome,) = run(["Which messages sound sarcastic?"], database, session_of(engine))
+    assert isinstance(outcome.failure, UnlinkedWordsError)
+    call = """llm_filter('Does it sound sarcastic? {message}', "message")"""
+    assert outcome.failure.proposal == f'SELECT * FROM "orders" WHERE {call}'
 
 
 def test_words_that_no_yes_or_no_is_about_get_no_proposal_and_no_prompt() -> None:

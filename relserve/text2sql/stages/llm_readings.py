@@ -20,6 +20,9 @@ _DEGREES = ("most", "least")
 _BEING = frozenset("is are was were be".split())
 _CLAUSE = frozenset("that which who".split())
 _INSIDE = _BEING | frozenset("a an the for to of about not with on their our us me".split())
+_MENTIONING = frozenset("mention mentions mentioning mentioned contain contains containing".split())
+_HAVING = frozenset("have has had with".split())
+_ARTICLES = frozenset("a an the any some".split())
 _BEFORE_RANKINGS = frozenset("the show list give me".split())
 _COMPARED = ("est", "er")  # the longest, the better: of one row no yes or no
 _AFTER_SHARES = ("of", "in")
@@ -78,7 +81,7 @@ class _Reader:
         meant: UnlinkedWord,
         shares: Sequence[UnlinkedWord],
     ) -> None:
-        self._linked, self._table, self._column = linked, table, column
+        self._schema, self._linked, self._table, self._column = schema, linked, table, column
         self._position = schema.position(table.name)
         self._meant, self._shares = meant, shares
         self._left_out = set(range(self._first(meant), meant.end))
@@ -104,16 +107,28 @@ class _Reader:
         return self._linked.pieces[at].said.casefold() if 0 <= at < len(self._linked.pieces) else ""
 
     def _is_table(self, at: int) -> bool:
+        """Whether a piece names the rows that are read, by their table or by the column of their texts."""
         pieces = self._linked.pieces
-        return 0 <= at < len(pieces) and self._position in pieces[at].tables
+        if not 0 <= at < len(pieces):
+            return False
+        texts = self._schema.place(self._table.name, self._column.name)
+        return self._position in pieces[at].tables or texts in pieces[at].exact
 
     def _first(self, word: UnlinkedWord) -> int:
         """Where the words begin that are left out with an unlinked one: "that are urgent"."""
         at = word.at
         at -= self._low(at - 1) == "in"
+        at = min(at, self._mention(word))
+        if self._low(at - 1) in ("a", "an"):
+            at -= 1 + (self._low(at - 2) in _HAVING)
         while at and self._low(at - 1) in _BEING | _CLAUSE:
             at -= 1
         return at
+
+    def _mention(self, word: UnlinkedWord) -> int:
+        """Where "mention a refund" begins, in which the last word means nothing; else where the word does."""
+        verb = word.at - 1 - (self._low(word.at - 1) in _ARTICLES)
+        return verb if self._low(verb) in _MENTIONING else word.at
 
     def _ranking(self, word: UnlinkedWord) -> tuple[int, str] | None:
         """Rows and prompt of "ten most urgent messages" and "the angriest messages"."""
@@ -137,8 +152,13 @@ class _Reader:
             return ""
         if "about" in (before, self._low(word.at - 2)):
             return f"Is it about {told}?"
+        if (verb := self._mention(word)) < word.at:
+            said = " ".join(map(self._low, range(verb + 1, word.at)))
+            return f"Does it mention {said} {told}?".replace("  ", " ")
         if before == "in":
             return f"Is it in {word.text}?"
+        if before in ("a", "an"):
+            return f"Is it {before} {told}?"
         if self._is_table(word.at - 1) or (before in _CLAUSE and word.at > 1):
             return f"Does it {told}?"
         if stem(last) != last:
