@@ -56,8 +56,10 @@ def run(
                 write(rows, format)
                 if chart:
                     console(stderr=format is not Format.table).print(chart_of(rows))
-        if errors:
+        if errors and history.errors():
             print_table(console(stderr=True), failed_rows.table(history))
+        elif errors:
+            sys.stderr.write("relserve: no row failed\n")
         if stats:
             print_table(console(stderr=True), demo.rows(con, demo.STATS))
 

@@ -71,6 +71,13 @@ def test_errors_beside_a_statement_are_shown_at_its_end() -> None:
     assert b"over_context" not in done.stdout
 
 
+def test_errors_beside_a_statement_without_failures_says_so() -> None:
+    done = relserve("sql", "--errors", "SELECT 1 AS a", "--format", "csv")
+    assert (done.returncode, done.stdout.split(), done.stderr) == (
+        0, [b'"a"', b"1"], b"relserve: no row failed\n"
+    )  # fmt: skip
+
+
 def test_without_failures_and_without_a_text_it_says_so() -> None:
     done = relserve("sql", "--errors")
     assert (done.stdout, done.stderr) == (b"", b"relserve: no failed rows are kept of earlier commands\n")
