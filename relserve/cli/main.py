@@ -7,6 +7,8 @@ HTTP client.
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 import warnings
 from pathlib import Path
@@ -250,20 +252,31 @@ def calibrate_command(
     calibrate(model, out, seconds)
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _show_other_warning = warnings.showwarning
 
 
 def main() -> None:
-    """Entry point: errors of relserve and DuckDB end as one message, Ctrl-C as status 130."""
+    """Entry point: errors of relserve, DuckDB and full disks end as one message, Ctrl-C as status 130."""
     warnings.simplefilter("always", RelserveWarning)
     warnings.showwarning = _show_warning
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         sys.stderr.write("relserve: interrupted\n")
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        sys.stdout = io.StringIO()  # Python would write what is left of it once more at its end
+        where = error.filename or "the output"
+        sys.stderr.write(f"relserve: {where} cannot be written: {error.strerror}; write it to another disk\n")
+        sys.exit(1)
     except Exception as error:
         import duckdb
 

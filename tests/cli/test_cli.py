@@ -89,6 +89,16 @@ def test_failed_rows_end_with_a_line_on_stderr() -> None:
     )
 
 
+@pytest.mark.parametrize("format_", ["table", "csv", "json"])
+def test_an_output_that_is_full_is_told_in_a_line(format_: str) -> None:
+    command = [sys.executable, "-m", "relserve", "sql", HELLO, "--model", "scripted", "--format", format_]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr.decode()) == (
+        1, "relserve: the output cannot be written: No space left on device; write it to another disk\n"
+    )  # fmt: skip
+
+
 def test_explain_shows_the_plan_and_the_calls() -> None:
     done = relserve("sql", "EXPLAIN SELECT llm('say {}', range) FROM range(4)", "--model", "scripted")
     text = done.stdout.decode()
