@@ -60,8 +60,8 @@ def spawn(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Report what nobody caught as asyncio does, but no end that is in order.
 
-    Sockets of a dead engine hear of its end by ZeroMQ, which vLLM brings; and aiohttp tells of connections that
-    were still open as a program ended or dropped an engine, which need not be closed.
+    Sockets of a dead engine hear of its end by ZeroMQ, which vLLM brings; and aiohttp tells of connections
+    that were still open as a program ended or dropped an engine, which need not be closed.
     """
     is_left_open = context.get("message", "").startswith("Unclosed ")
     if not is_left_open and type(context.get("exception")).__name__ != "ContextTerminated":

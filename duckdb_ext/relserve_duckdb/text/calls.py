@@ -76,7 +76,7 @@ def check_call(call: LlmCall, parameters: Parameters) -> None:
             template = Template.parse(text)
             by_name = len(call.values) == 1 and template.names
             if not (by_name and _may_be_row(call.values[0], parameters)):
-                template.bind(len(call.values))
+                _bind(call, template)
         except TemplateError as error:
             if any(has_placeholders(_constant(value, parameters)) for value in call.values):
                 raise swapped(call.function) from None  # the error quotes what may be somebody's text
