@@ -14,6 +14,7 @@ import pyarrow as pa
 import relserve
 from relserve.cli.console import console
 from relserve.cli.data_files import names_a_file, scan_of
+from relserve.cli.databases import missing_tables_told
 from relserve.cli.evaluate_view import for_people
 from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
@@ -22,6 +23,7 @@ from relserve.errors import UsageError
 from relserve.examples import TABLES
 from relserve.examples import scan_of as example_scan_of
 from relserve.frames.evaluation_result import Evaluation
+from relserve.linking.schema import quoted
 from relserve.settings import prefer_shared
 
 LABEL = "label of the row"  # a column beside those of the data
@@ -95,12 +97,26 @@ def _rows(data: LabelledData) -> pa.Table:
         con.execute("SET enable_progress_bar = false")  # DuckDB writes its bar between the rows on stdout
         for name in TABLES if data.examples else ():
             con.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {example_scan_of(name)}")
-        query = f'SELECT *, ({data.label}) AS "{LABEL}" FROM {_source(data.place)}'
-        return con.sql(query).to_arrow_table()
+        source = _source(data.place)
+        with missing_tables_told(data.db, data.examples):
+            label = _label(data.label, con.sql(f"FROM {source}").columns)
+        return con.sql(f'SELECT *, ({label}) AS "{LABEL}" FROM {source}').to_arrow_table()
+
+
+def _label(label: str, columns: Sequence[str]) -> str:
+    """A label in SQL; the name of a column means it, a name such as "order" and "bought on" too."""
+    name = label.strip().casefold()
+    return quoted(label.strip()) if name in map(str.casefold, columns) else label
 
 
 def _source(place: str) -> str:
-    """What stands after FROM."""
+    """What stands after FROM.
+
+    Raises:
+        UsageError: it is a folder.
+    """
+    if Path(place).is_dir():
+        raise UsageError(f"{place!r} is a folder: name a file in it, or several: '{Path(place)}/*.csv'")
     first = place.split(maxsplit=1)[0].casefold() if place.strip() else ""
     if first in ("select", "from", "with", "values"):
         return f"({place})"

@@ -89,6 +89,14 @@ def test_a_file_a_database_and_a_select_are_data(tmp_path: Path) -> None:
     assert {(one["rows"], one["null_answers"]) for (one,) in found} == {("3", "1")}
 
 
+@pytest.mark.parametrize("label", ["order", "Bought on", "a-b", "stars > 3"])
+def test_a_column_is_a_label_by_its_bare_name(label: str, tmp_path: Path) -> None:
+    file = tmp_path / "orders.csv"
+    file.write_text("text,order,bought on,a-b,stars\nred,true,false,true,2\nblue,false,true,true,5\n")
+    (row,) = table("evaluate", str(file), "--label", label, "-q", "Is it? {text}", *MODEL)
+    assert row["rows"] == "2"
+
+
 def test_options_are_those_of_the_function() -> None:
     args = ("evaluate", "--examples", "beers", "--label", "stars", "--function", "llm_score", *MODEL)
     (row,) = table(*args, "-q", "Stars? {review}", "--option", "lo=1", "--option", "hi=5")
@@ -106,7 +114,10 @@ def test_options_are_those_of_the_function() -> None:
     ("args", "said"),
     [
         (("reviews", "--label", "stars >= 4", "-q", "{review}", "--db", "no.db"), "there is no file 'no.db'"),
-        (("reviews", "--label", "stars >= 4", "-q", "{review}"), "reviews"),
+        (("reviews", "--label", "stars >= 4", "-q", "{review}"), "one of the shipped tables: add --examples"),
+        (("no", "--label", "stars >= 4", "-q", "{review}"), "or read a file in place: FROM 'no.csv'"),
+        (("tests", "--label", "stars", "-q", "{review}"), "'tests' is a folder: name a file in it"),
+        (("no.csv", "--label", "order", "-q", "{review}"), 'No files found that match the pattern "no.csv"'),
         (("no.csv", "--label", "stars", "-q", "{review}"), 'No files found that match the pattern "no.csv"'),
         (("reviews", "--examples", "--label", "stars", "-q", "{review}", "--option", "lo"), "NAME=VALUE"),
         (("reviews", "--examples", "--label", "starz", "-q", "{review}"), "starz"),
