@@ -36,7 +36,8 @@ class PandasFrame:
 
     def wrap(self, answers: pa.Array, name: str) -> Any:
         if kinds.is_nested(answers.type):  # to_pandas would make floats of whole numbers beside a NULL
-            return pd.Series(answers.to_pylist(), self._data.index, object, name)
+            values = answers.to_pylist(maps_as_pydicts="strict")  # as DuckDB gives maps to Python
+            return pd.Series(values, self._data.index, object, name)
         series = answers.to_pandas(types_mapper=_NULLABLE.get)
         series.index, series.name = self._data.index, name
         return series

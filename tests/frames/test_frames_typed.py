@@ -40,6 +40,12 @@ def test_structs_in_pandas_hold_their_values_as_they_are() -> None:
     assert (series.name, list(series.index)) == ("found", [7, 7])
 
 
+def test_maps_in_pandas_are_dicts_as_in_duckdb() -> None:
+    found = typed(pa.array(['{"b": 0.25, "a": 0.75}', None]), '"MAP(VARCHAR, DOUBLE)"')
+    series = PandasFrame(pd.DataFrame({"v": [1, 2]})).wrap(found, "found")
+    assert list(series) == [{"b": 0.25, "a": 0.75}, None]
+
+
 def test_order_is_kept_over_many_rows() -> None:
     texts = pa.array([None if i % 7 == 0 else str(i) for i in range(200_000)])
     assert typed(texts, '"BIGINT"').to_pylist() == [None if i % 7 == 0 else i for i in range(200_000)]
