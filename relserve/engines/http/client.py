@@ -15,12 +15,14 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
+from relserve.errors import EngineStartError
 from relserve.version import VERSION
 
 NO_KEY = "none"  # some servers want to see one, whichever; others ignore it
 CONNECT_S = 10.0
 KEEP_S = 4.0  # for which an idle connection is kept: servers commonly close theirs after five
 NO_RESPONSE = (aiohttp.ClientError, OSError)  # what `JsonClient` raises where a server answers nothing
+HEADER_BYTES = 65536  # of one line of a response's head; gateways send long ones
 THIS_MACHINE = ("localhost", "::1")
 
 
@@ -41,29 +43,34 @@ class JsonClient:
     """Connections to one server, as many as are wanted; made on the loop that uses it.
 
     Args:
-        base_url: below which the paths are. A user and password in it take the key's place.
-        timeout_s: for which the server may send nothing.
+        base_url: below which the paths are. A user and password in it take the key's place; a query, as
+            Azure's ?api-version=, is sent with each path.
+        timeout_s: for which the server may send nothing, and which its whole answer may take.
 
     Attributes:
-        base_url: without user and password.
+        base_url: without user, password and query.
         headers: of every request; they say who asks.
+
+    Raises:
+        EngineStartError: the key cannot be sent, or the proxy not be used.
     """
 
     def __init__(self, base_url: str, key: str | None, timeout_s: float) -> None:
         url, self.timeout_s = URL(base_url), timeout_s
         user = f"{url.user or ''}:{url.password or ''}"
-        who = f"Bearer {key or NO_KEY}" if user == ":" else f"Basic {b64encode(user.encode()).decode()}"
-        self.base_url, self.headers = str(url.with_user(None)), {"authorization": who}
+        who = f"Bearer {_sendable(key)}" if user == ":" else f"Basic {b64encode(user.encode()).decode()}"
+        self.base_url, self.headers = str(url.with_user(None).with_query(None)), {"authorization": who}
+        self._query = f"?{url.raw_query_string}" if url.raw_query_string else ""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S), proxy=proxy_of(url),
             headers={**self.headers, "accept": "application/json", "user-agent": f"relserve/{VERSION}"},
-            timeout=_timeout(timeout_s), cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=_timeout(timeout_s), cookie_jar=aiohttp.DummyCookieJar(), max_field_size=HEADER_BYTES,
         )  # fmt: skip
 
     async def get(self, path: str, timeout_s: float) -> object:
         """What the server answers; raises as of `post`."""
         async with self._session.get(
-            self.base_url + path, timeout=_timeout(min(timeout_s, self.timeout_s))
+            self._url(path), timeout=_timeout(min(timeout_s, self.timeout_s))
         ) as response:
             return await _answer(response)
 
@@ -78,12 +85,15 @@ class JsonClient:
         """
         data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", **(headers or {})}
-        async with self._session.post(self.base_url + path, data=data, headers=headers) as response:
+        async with self._session.post(self._url(path), data=data, headers=headers) as response:
             return await _answer(response)
 
     async def close(self) -> None:
         """Let the connections go."""
         await self._session.close()
+
+    def _url(self, path: str) -> str:
+        return self.base_url + path + self._query
 
 
 def proxy_of(url: URL) -> URL | None:
@@ -91,27 +101,64 @@ def proxy_of(url: URL) -> URL | None:
 
     It is found out once for a server: aiohttp's own way reads the environment, and ~/.netrc for a user in
     place of the key, at every request.
+
+    Raises:
+        EngineStartError: it is no proxy that speaks HTTP.
     """
     host = url.host or ""
-    if host in THIS_MACHINE or host.startswith("127.") or proxy_bypass(host):
+    if (
+        host in THIS_MACHINE
+        or host.startswith("127.")
+        or any(map(proxy_bypass, (host, f"{host}:{url.port}")))
+    ):
         return None
     found = getproxies()
     proxy = found.get(url.scheme) or found.get("all")
-    return URL(proxy if "//" in proxy else f"http://{proxy}") if proxy else None
+    return _proxy(proxy if "//" in proxy else f"http://{proxy}", host) if proxy else None
+
+
+def _proxy(text: str, host: str) -> URL:
+    try:
+        proxy = URL(text)
+    except ValueError:
+        proxy = URL()
+    if proxy.scheme not in ("http", "https") or not proxy.host:  # the text may have a password
+        raise EngineStartError(
+            f"the proxy that the environment names for {host} ({proxy.scheme or 'no URL'}) cannot be used: "
+            f"set HTTPS_PROXY, HTTP_PROXY or ALL_PROXY to http://HOST:PORT, or add {host} to NO_PROXY"
+        )
+    return proxy
 
 
 def why_no_response(error: Exception) -> str:
     """What kept a server from answering, in the system's words where it has some."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+        return f"its certificate is not trusted, {why}; SSL_CERT_FILE names a file of those to trust"
+    if isinstance(error, aiohttp.TooManyRedirects):
+        return "it redirects again and again"
+    if isinstance(error, aiohttp.NonHttpUrlRedirectClientError):
+        return f"it redirects to {error}"
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
         number = error.os_error.errno or 0
         return os.strerror(number) if number > 0 else str(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):  # the answer was not HTTP
-        return " ".join(error.message.split())
-    return str(error).strip(". ") or type(error).__name__
+        return " ".join(error.message.split())[:500]
+    return " ".join(str(error).split()).strip(". ") or type(error).__name__
 
 
 def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(connect=min(CONNECT_S, seconds), sock_read=seconds)
+    """For each part of an answer, and for all of it: a server may send crumbs, or not read the request."""
+    connect = min(CONNECT_S, seconds)
+    return aiohttp.ClientTimeout(connect + seconds, connect=connect, sock_read=seconds)
+
+
+def _sendable(key: str | None) -> str:
+    """A key as a header may have it: a file's last line feed is no part of it."""
+    key = (key or "").strip() or NO_KEY
+    if not key.isprintable():
+        raise EngineStartError("the API key has control characters and cannot be sent: check how it is set")
+    return key
 
 
 async def _answer(response: aiohttp.ClientResponse) -> object:

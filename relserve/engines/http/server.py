@@ -56,7 +56,8 @@ def base_url_of(url: str) -> str:
         raise ModelError(
             f"{url!r} is not the URL of a server; write it as 'http://host:port/v1'; {START_HERE}"
         )
-    return url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
+    below, mark, query = url.partition("?")
+    return below.rstrip("/") + ("" if parts.path.strip("/") else "/v1") + mark + query
 
 
 async def find_served(client: JsonClient, url: str, wanted: str | None, key: ServerKey) -> RemoteModel:

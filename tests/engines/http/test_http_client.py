@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientError
 from http_fakes import Answered, FakeServer
 from server_process import free_port
 from yarl import URL
@@ -17,7 +18,9 @@ from yarl import URL
 from relserve.engines.fleet.member import ApiPlace
 from relserve.engines.fleet.ways import _client_of
 from relserve.engines.http.client import JsonClient, StatusError, proxy_of, why_no_response
+from relserve.engines.http.server import base_url_of
 from relserve.engines.loop import spawn
+from relserve.errors import EngineStartError
 from tests.waiting import PATIENCE_S
 
 FAR = "http://there.example/v1"
@@ -62,6 +65,8 @@ def test_a_proxy_of_the_environment_is_asked_and_netrc_takes_no_keys_place(
         (FAR, {"all_proxy": "proxy:3128"}, "http://proxy:3128"),
         (FAR, {"https_proxy": "http://proxy"}, None),
         (FAR, {"http_proxy": "http://proxy", "no_proxy": "other.example,.example"}, None),
+        ("http://here:8000", {"http_proxy": "http://proxy", "no_proxy": "here:8000"}, None),
+        ("http://here:80", {"http_proxy": "http://proxy", "no_proxy": "here:8000"}, "http://proxy"),
         ("http://127.0.0.7:8000", {"http_proxy": "http://proxy"}, None),
         ("http://[::1]:8000", {"http_proxy": "http://proxy"}, None),
         ("http://localhost", {"all_proxy": "http://proxy"}, None),
@@ -132,3 +137,85 @@ def test_an_engine_that_is_dropped_or_left_to_the_programs_end_says_nothing(
     spawn(leave_open()).result(timeout=PATIENCE_S)
     gc.collect()
     assert not caplog.records
+
+
+@pytest.mark.parametrize("proxy", ["socks5://me:secret@127.0.0.1:1080", "http://me:secret@[::1"])
+def test_a_proxy_that_cannot_be_used_is_told_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(EngineStartError, match=r"proxy .* for there\.example .* NO_PROXY") as raised:
+        proxy_of(URL(FAR))
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "sent"), [(" sk-1\r\n", "sk-1"), ("\n", "none"), ("sk\n1", None), ("sk\udcff", None)]
+)
+def test_a_key_is_sent_without_the_space_around_it(
+    fake: Callable[..., FakeServer], key: str, sent: str | None
+) -> None:
+    server = fake(echo)
+
+    async def ask() -> None:
+        client = JsonClient(server.url, key, 60)
+        await client.post("/completions", {})
+        await client.close()
+
+    if sent is None:
+        with pytest.raises(EngineStartError, match="API key has control characters"):
+            spawn(ask()).result(timeout=PATIENCE_S)
+    else:
+        spawn(ask()).result(timeout=PATIENCE_S)
+        assert server.headers[0]["authorization"] == f"Bearer {sent}"
+
+
+@pytest.mark.parametrize("tail", ["/v1?api-version=1", "?api-version=1", "/?api-version=1"])
+def test_a_query_of_the_url_is_sent_with_each_path(fake: Callable[..., FakeServer], tail: str) -> None:
+    server = fake(echo)
+    spawn(by_rows(base_url_of(server.url.removesuffix("/v1") + tail))).result(timeout=PATIENCE_S)
+    assert server.requests[0][0] == "/v1/completions?api-version=1"
+
+
+def test_a_long_header_is_no_fault(fake: Callable[..., FakeServer]) -> None:
+    async def handler(body: dict[str, Any]) -> Answered:
+        return Answered(200, body, {"content-security-policy": "x" * 20_000})
+
+    assert spawn(by_rows(fake(handler).url)).result(timeout=PATIENCE_S) == {"a": "\u00e9"}
+
+
+@pytest.mark.parametrize("way", ["reads nothing", "sends crumbs"])
+def test_a_request_ends_though_the_server(way: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if way == "sends crumbs":
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            while not writer.transport.is_closing():
+                writer.write(b" ")
+                await asyncio.sleep(0.02)
+        await left.wait()
+        writer.close()
+
+    async def ask() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            client = JsonClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", None, 0.2)
+            try:
+                await client.post("/completions", "x" * 32_000_000 if way == "reads nothing" else "")
+            finally:
+                left.set()
+                await client.close()
+
+    left = asyncio.Event()
+    with pytest.raises(TimeoutError):
+        spawn(asyncio.wait_for(ask(), PATIENCE_S)).result(timeout=PATIENCE_S / 2)
+
+
+@pytest.mark.parametrize(
+    ("place", "why"), [("/v1/completions", "again and again"), ("ftp://x/y", "redirects to ftp://x/y")]
+)
+def test_redirects_that_lead_nowhere_are_told(fake: Callable[..., FakeServer], place: str, why: str) -> None:
+    async def handler(_: dict[str, Any]) -> Answered:
+        return Answered(307, "", {"location": place})
+
+    with pytest.raises(ClientError) as raised:
+        spawn(by_rows(fake(handler).url)).result(timeout=PATIENCE_S)
+    assert why in why_no_response(raised.value)
