@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 from relserve.errors import EngineError
 
+END_S = 2.0  # for which the process waits as it ends
+
 T = TypeVar("T")
 
 _lock = threading.Lock()
@@ -72,6 +74,14 @@ def _stop() -> None:
     loop, thread = _loop, _thread
     if loop is None or thread is None or _owner != os.getpid():
         return
+    with contextlib.suppress(KeyboardInterrupt, TimeoutError):  # the process ends in any case
+        asyncio.run_coroutine_threadsafe(_await_cancelled(), loop).result(END_S)
     loop.call_soon_threadsafe(loop.stop)
-    with contextlib.suppress(KeyboardInterrupt):  # the process ends in any case
-        thread.join(timeout=2)
+    with contextlib.suppress(KeyboardInterrupt):
+        thread.join(END_S)
+
+
+async def _await_cancelled() -> None:
+    """Let what was cancelled, as by Ctrl-C, end in order: asyncio tells of tasks that end half-way."""
+    if cancelled := [task for task in asyncio.all_tasks() if task.cancelling()]:
+        await asyncio.wait(cancelled)

@@ -54,6 +54,36 @@ def test_a_child_forked_before_use_works() -> None:
     assert forked("") == ["3", "3"]
 
 
+CANCELLED = """
+import asyncio
+from relserve.engines.loop import spawn
+
+async def work():
+    try:
+        started.set()
+        await asyncio.sleep(600)
+    finally:
+        for _ in range(3):
+            await asyncio.gather(asyncio.sleep(0.05))
+        print("ended", flush=True)
+
+async def waiting():
+    await started.wait()
+
+started = asyncio.Event()
+working = spawn(work())
+spawn(waiting()).result()
+working.cancel()
+"""
+
+
+def test_what_was_cancelled_ends_in_order_before_the_program_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CANCELLED], capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
 class SlowToStart(threading.Thread):
     def start(self) -> None:
         time.sleep(0.2)
