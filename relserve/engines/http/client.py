@@ -60,11 +60,13 @@ class JsonClient:
         user = f"{url.user or ''}:{url.password or ''}"
         who = f"Bearer {_sendable(key)}" if user == ":" else f"Basic {b64encode(user.encode()).decode()}"
         self.base_url, self.headers = str(url.with_user(None).with_query(None)), {"authorization": who}
+        self._origin = url.origin()
         self._query = f"?{url.raw_query_string}" if url.raw_query_string else ""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S), proxy=proxy_of(url),
             headers={**self.headers, "accept": "application/json", "user-agent": f"relserve/{VERSION}"},
             timeout=_timeout(timeout_s), cookie_jar=aiohttp.DummyCookieJar(), max_field_size=HEADER_BYTES,
+            middlewares=(self._keep_key,),
         )  # fmt: skip
 
     async def get(self, path: str, timeout_s: float) -> object:
@@ -92,6 +94,14 @@ class JsonClient:
         """Let the connections go."""
         await self._session.close()
 
+    async def _keep_key(
+        self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Say who asks where http:// leads to https:// of the same host, which aiohttp takes for another."""
+        if is_upgrade(self._origin, request.url):
+            request.headers.update(self.headers)
+        return await send(request)
+
     def _url(self, path: str) -> str:
         return self.base_url + path + self._query
 
@@ -115,6 +125,12 @@ def proxy_of(url: URL) -> URL | None:
     found = getproxies()
     proxy = found.get(url.scheme) or found.get("all")
     return _proxy(proxy if "//" in proxy else f"http://{proxy}", host) if proxy else None
+
+
+def is_upgrade(origin: URL, url: URL) -> bool:
+    """Whether a URL is of the same host as an origin, now in secret, both at their scheme's own port."""
+    schemes = (origin.scheme, url.scheme) == ("http", "https")
+    return schemes and origin.host == url.host and origin.is_default_port() and url.is_default_port()
 
 
 def _proxy(text: str, host: str) -> URL:

@@ -17,7 +17,8 @@ from yarl import URL
 
 from relserve.engines.fleet.member import ApiPlace
 from relserve.engines.fleet.ways import _client_of
-from relserve.engines.http.client import JsonClient, StatusError, proxy_of, why_no_response
+from relserve.engines.http import client
+from relserve.engines.http.client import JsonClient, StatusError, is_upgrade, proxy_of, why_no_response
 from relserve.engines.http.server import base_url_of
 from relserve.engines.loop import spawn
 from relserve.errors import EngineStartError
@@ -219,3 +220,31 @@ def test_redirects_that_lead_nowhere_are_told(fake: Callable[..., FakeServer], p
     with pytest.raises(ClientError) as raised:
         spawn(by_rows(fake(handler).url)).result(timeout=PATIENCE_S)
     assert why in why_no_response(raised.value)
+
+
+@pytest.mark.parametrize("upgrades", [True, False])
+def test_redirected_posts_keep_their_body_and_the_key_only_where_they_become_https(
+    fake: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch, upgrades: bool
+) -> None:
+    async def handler(_: dict[str, Any]) -> Answered:
+        return Answered(308, "", {"location": f"{there.url}/completions"})
+
+    there = fake(echo)
+    origins = [URL("http://a.example"), URL("https://a.example/v1" if upgrades else "https://b.example/v1")]
+    asked = is_upgrade(*origins)
+    monkeypatch.setattr(client, "is_upgrade", lambda origin, url: asked and url.port == URL(there.url).port)
+    assert spawn(by_rows(fake(handler).url)).result(timeout=PATIENCE_S) == {"a": "\u00e9"}
+    assert there.headers[0].get("authorization") == ("Bearer sesame" if upgrades else None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "url"),
+    [
+        ("https://a.example", "http://a.example/v1"),
+        ("http://a.example", "https://a.example:8443/v1"),
+        ("http://a.example:8080", "https://a.example/v1"),
+        ("http://a.example", "http://a.example/v1"),
+    ],
+)
+def test_what_is_no_way_from_http_to_https(origin: str, url: str) -> None:
+    assert not is_upgrade(URL(origin), URL(url))
