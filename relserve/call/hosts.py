@@ -25,6 +25,11 @@ def host_of(url: str) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def without_user(url: str) -> str:
+    """A URL as messages show it, without the user and the password that it may name."""
+    return re.sub(r"//[^/?#]*@", "//", url, count=1)
+
+
 def is_among(host: str, hosts: Container[str]) -> bool:
     """Whether a list of HOST, HOST:PORT and `ANY` has a server, as `host_of` gives it."""
     return host in hosts or host.rpartition(":")[0] in hosts or ANY in hosts

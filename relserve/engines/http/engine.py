@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 
+from relserve.call.hosts import without_user
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.http.client import JsonClient
@@ -49,7 +50,7 @@ class HttpEngine:
     ) -> None:
         url, _, named = url.partition("#")
         self._url, self._wanted = url, served_model or named or None
-        self._base_url = base_url_of(url)
+        self._base_url, self._shown = base_url_of(url), without_user(url)
         self._api_key, self._timeout_s = api_key, timeout_s
         self._max_retries, self._max_in_flight = max_retries, max_in_flight
         self._max_waits = max_retries if max_waits is None else max_waits
@@ -86,11 +87,11 @@ class HttpEngine:
         server = await self._started()
         if server is known:
             try:
-                served = await find_served(server.client, self._url, None, server.key)
+                served = await find_served(server.client, self._shown, None, server.key)
             except (EngineError, ModelError):
                 return None  # it may pass; `answer` finds out
             if served.model != server.model:
-                await self._forget(server, EngineDeadError(f"{self._url} now serves {served.model}"))
+                await self._forget(server, EngineDeadError(f"{self._shown} now serves {served.model}"))
                 server = await self._started()
         return fingerprint.of_server(self._base_url, server.model)
 
@@ -136,7 +137,7 @@ class HttpEngine:
     async def close(self) -> None:
         """See `Engine.close`; relQueries under way end with EngineDeadError."""
         if self._server is not None:
-            await self._forget(self._server, EngineDeadError(f"{self.model} was closed"))
+            await self._forget(self._server, EngineDeadError(f"{without_user(self.model)} was closed"))
 
     async def _started(self) -> ModelServer:
         """The server, looked at once."""
@@ -145,16 +146,17 @@ class HttpEngine:
                 key = self._api_key() if callable(self._api_key) else ServerKey(self._api_key)
                 client = JsonClient(self._base_url, key.text, self._timeout_s)
                 try:
-                    served = await find_served(client, self._url, self._wanted, key)
+                    served = await find_served(client, self._shown, self._wanted, key)
                 except BaseException:
                     await client.close()
                     raise
-                log.info("%s: %s", self._url, served)
+                log.info("%s: %s", self._shown, served)
                 dialect = Dialect(is_vllm=served.is_vllm, is_llama_cpp=served.is_llama_cpp)
                 # What waits inside a server that answers one at a time would time out there.
                 most = min(MAX_QUEUED, self._max_in_flight) if served.one_at_a_time else self._max_in_flight
                 concurrency = ConcurrencyLimit(most)
-                self._server = ModelServer(self.model, client, served.model, dialect, concurrency, key)
+                name = without_user(self.model)
+                self._server = ModelServer(name, client, served.model, dialect, concurrency, key)
             return self._server
 
     async def _forget(self, server: ModelServer, error: EngineError | ModelError) -> None:

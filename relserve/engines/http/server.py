@@ -9,6 +9,7 @@ from typing import NamedTuple
 from yarl import URL
 
 from relserve.call.hosted_names import START_HERE, lists_all
+from relserve.call.hosts import without_user
 from relserve.engines.http.client import NO_RESPONSE, JsonClient, StatusError
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
@@ -54,7 +55,8 @@ def base_url_of(url: str) -> str:
         parts = URL()
     if parts.scheme not in ("http", "https") or not parts.host:
         raise ModelError(
-            f"{url!r} is not the URL of a server; write it as 'http://host:port/v1'; {START_HERE}"
+            f"{without_user(url)!r} is not the URL of a server; write it as 'http://host:port/v1'; "
+            f"{START_HERE}"
         )
     below, mark, query = url.partition("?")
     return below.rstrip("/") + ("" if parts.path.strip("/") else "/v1") + mark + query

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientError
+from asking import ask
 from http_fakes import Answered, FakeServer
 from server_process import free_port
 from yarl import URL
@@ -19,9 +21,10 @@ from relserve.engines.fleet.member import ApiPlace
 from relserve.engines.fleet.ways import _client_of
 from relserve.engines.http import client
 from relserve.engines.http.client import JsonClient, StatusError, is_upgrade, proxy_of, why_no_response
+from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.server import base_url_of
 from relserve.engines.loop import spawn
-from relserve.errors import EngineStartError
+from relserve.errors import EngineStartError, RelserveError
 from tests.waiting import PATIENCE_S
 
 FAR = "http://there.example/v1"
@@ -248,3 +251,18 @@ def test_redirected_posts_keep_their_body_and_the_key_only_where_they_become_htt
 )
 def test_what_is_no_way_from_http_to_https(origin: str, url: str) -> None:
     assert not is_upgrade(URL(origin), URL(url))
+
+
+@pytest.mark.parametrize("user", ["me:secret@", "secret@", "me:se@secret@"])
+def test_no_message_shows_who_a_url_names(
+    fake: Callable[..., FakeServer], caplog: pytest.LogCaptureFixture, user: str
+) -> None:
+    async def refuse(_: dict[str, Any]) -> Answered:
+        return Answered(401, {"error": {"message": "no"}})
+
+    caplog.set_level(logging.INFO)
+    server = fake(refuse)
+    for url in (server.url, f"http://127.0.0.1:{free_port()}/v1", "http://h:65536/v1"):
+        with pytest.raises(RelserveError, match=r"http://(127|h:)") as raised:
+            ask(HttpEngine(url.replace("//", f"//{user}")), ["a"])
+        assert "secret" not in str(raised.value) + caplog.text
