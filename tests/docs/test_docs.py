@@ -63,7 +63,7 @@ def test_files_that_docs_point_to_exist() -> None:
 
 
 def test_the_readme_says_which_options_all_functions_take() -> None:
-    found = re.search(r"All llm functions take (.*?);\sall but `llm_agg` take (.*?);", README, re.DOTALL)
+    found = re.search(r"All llm functions take (.*?)\.\sAll but `llm_agg` take (.*?)\.\s", README, re.DOTALL)
     assert found is not None
     all_take, all_but_agg = found.groups()
     of_all = set.intersection(*(set(spec.options) for spec in FUNCTIONS.values()))

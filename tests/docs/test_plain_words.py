@@ -36,6 +36,12 @@ INSTEAD = {  # a pattern of what no page says, and what it says instead
     r"as ever": "as without it",
     r"has words for": "names",
     r"hold(?:s)? nobody to": "limits nobody",
+    r"not to be had": "not available",
+    r"for want of": "because .. is missing",
+    r"(?:is|are|was|were) told of": "is reported",
+    r"half as (?:long|many) again": "1.5 times as long",
+    r"what there is not": "what does not exist",
+    r"hung up on": "disconnected",
 }
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
 
