@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+import pyarrow as pa
+
 from relserve.api import find_engine
 from relserve.call.options import ROW_FUNCTIONS
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine, Startable
 from relserve.errors import RelserveWarning, UsageError
-from relserve.frames.call import Call, warn
+from relserve.frames.call import Call, Source, warn
 from relserve.frames.evaluation_result import EvaluatedRun, Evaluation
 from relserve.frames.evaluation_run import Comparing, run
 from relserve.frames.functions import call_of
@@ -70,12 +72,12 @@ def evaluate(
         raise UsageError(f"no function {function!r} can be evaluated; there are: {', '.join(ROW_FUNCTIONS)}")
     own = {"columns": columns, "engine": engine, "progress": progress, "cache": cache}
     calls = _calls(function, data, template, model, {**asked, **own})
+    told: list[RelserveWarning] = []
     for call in calls:  # a template that does not fit is told before anything is asked
-        call.picked(source.names)
+        told += _shown_labels(call, source, column)
     comparing = Comparing.of(calls[0], field)
     sample = sample_of(source, comparing.reader.read_all(column.to_pylist()), rows, seed)
     runs: list[EvaluatedRun] = []
-    told: list[RelserveWarning] = []
     for call, used in zip(calls, _engines(calls), strict=True):
         _start(call, used)
         done, said = run(len(runs) + 1, call, sample, comparing)
@@ -93,6 +95,19 @@ def _calls(function: str, data: Any, template: Any, model: Any, given: Mapping[s
     """
     models, templates = _several("model", model), _several("template", template)
     return [call_of(function, data, each, {**given, "model": name}) for name in models for each in templates]
+
+
+def _shown_labels(call: Call, source: Source, labels: pa.Array | pa.ChunkedArray) -> list[RelserveWarning]:
+    """A warning for each column of the template that holds the labels themselves."""
+    texts = labels.to_pylist()
+    return [
+        RelserveWarning(
+            f"the question {call.template!r} shows the model the right answers in {{{source.names[i]}}}: "
+            "how often it is right then says nothing; leave that column out of the question"
+        )
+        for i in call.picked(source.names)
+        if source.column(i).type == labels.type and source.column(i).to_pylist() == texts
+    ]
 
 
 def _several(name: str, given: Any) -> list[Any]:

@@ -14,7 +14,15 @@ import pytest
 import relserve
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import Failure, FailureKind, OptionError, RowsFailedWarning, TemplateError, UsageError
+from relserve.errors import (
+    Failure,
+    FailureKind,
+    OptionError,
+    RelserveWarning,
+    RowsFailedWarning,
+    TemplateError,
+    UsageError,
+)
 from relserve.examples import TABLES
 
 GOOD = pd.DataFrame({
@@ -103,6 +111,13 @@ def test_the_labels_type_tells_what_is_asked_and_how_it_compares(
     engine = ScriptedEngine(lambda prompt, submission: reply)
     found = evaluate(pd.DataFrame(data), "What? {x}", label=label, engine=engine, **options)
     assert (found.function, summary_of(found)["right_answers"]) == (function, right)
+
+
+@pytest.mark.parametrize("label", ["label", GOOD["label"], GOOD["label"].tolist()])
+def test_a_question_that_shows_the_labels_is_warned_of(label: Any) -> None:
+    with pytest.warns(RelserveWarning, match=r"shows the model the right answers in \{label\}") as caught:
+        evaluate(GOOD, ["Is it praise? {text}", "Is it praise? {text} {label}"], label=label)
+    assert sum("right answers" in str(each.message) for each in caught) == 1
 
 
 def test_wordings_and_models_are_compared_on_the_same_rows() -> None:
