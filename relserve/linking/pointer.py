@@ -92,14 +92,15 @@ def pointer_prompt(
 def _spoken_of(schema: Schema, linked: Linked) -> tuple[SpokenColumn, ...]:
     """Those named in full, and truths whose name a word is a part of: "angry" of `is_angry`.
 
-    What is counted is not among them: "how many messages" are rows, whatever has the name.
+    Counted texts are not among them: "how many messages" are rows; "how many stars" may be their sum.
     """
     found = []
     for before, piece in pairwise((QuestionPiece(""), *linked.pieces)):
         columns = piece.exact or piece.partial
         is_other = piece.tables or piece.value is not None or stem(piece.said.casefold()) in POLITE
-        is_truth = bool(columns) and _are_truths(columns, schema)
-        if not is_other and (is_truth or (piece.exact and before.sign != "count")):
+        is_truth = bool(columns) and _are_of(ColumnKind.BOOL, columns, schema)
+        is_counted = before.sign == "count" and _are_of(ColumnKind.TEXT, columns, schema)
+        if not is_other and (is_truth or (piece.exact and not is_counted)):
             found.append(SpokenColumn(piece.said, columns))
     return tuple(found)
 
@@ -159,12 +160,13 @@ def columns_left_out(answer: str, prompt: PointerPrompt) -> tuple[SpokenColumn, 
     return tuple(
         each
         for each in prompt.spoken_of
-        if used.isdisjoint(each.columns) and not (shows_all and not _are_truths(each.columns, prompt.schema))
+        if used.isdisjoint(each.columns)
+        if not shows_all or _are_of(ColumnKind.BOOL, each.columns, prompt.schema)
     )
 
 
-def _are_truths(columns: Positions, schema: Schema) -> bool:
-    return all(schema.columns[at][1].kind is ColumnKind.BOOL for at in columns)
+def _are_of(kind: ColumnKind, columns: Positions, schema: Schema) -> bool:
+    return all(schema.columns[at][1].kind is kind for at in columns)
 
 
 def _is_meant(value: QuestionValue, schema: Schema) -> bool:

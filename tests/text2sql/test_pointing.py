@@ -125,6 +125,8 @@ def test_an_answer_that_leaves_out_a_value_of_the_question_is_none() -> None:
     ("Which customers are angry?", "select distinct customer from T", '"angry".'),
     ("Which angry orders are there?", "select * from T", '"angry".'),
     ("What is the total amount?", "select sum ( rating ) from T", '"amount" (VARCHAR, of which'),
+    ("What is the number of ratings per customer?", "select customer , count ( * ) from T group by customer",
+     '"ratings".'),
 ])  # fmt: skip
 def test_an_answer_that_leaves_out_a_column_of_the_question_is_none(
     question: str, answer: str, says: str
