@@ -37,7 +37,7 @@ _AFTER_ORDERING = ("by", "of", "them", "it", "the", "all", "from")
 _BEFORE_ORDERING = ("and", "alphabetical", "reverse", "then", "to", "please", "you", "can", "any", "no")
 _ORDERS = ("asc", "desc", "order by")
 _BEFORE_SHARES = ("a", "the", "which", "what", "as", "in")  # else it is a verb: cuisines that lawyers share
-_OF_DATES = frozenset("date day recently year month".split())
+_OF_DATES = frozenset("date recently year".split())  # no answer has a word for each month
 _ENDINGS = ("ed", "ing", "ly")
 _SHORTEST = 3  # letters of a word that can mean something
 _SHORTEST_MISTYPED = 5  # letters of a word that may be a known one with a slip
@@ -107,11 +107,13 @@ def _means_something(schema: Schema, pieces: Pieces, at: int) -> bool:
         return _is_thing(pieces, at)
     if short == "name" and at and _is_named(pieces[at - 1]):
         return False
-    if short in UNITS and any(piece.value is not None for piece in pieces[max(0, at - 1) : at + 2]):
+    end = at + 2 + (_low(pieces, at + 1) == "of")  # "month of March 2025"
+    if short in UNITS and any(piece.value is not None for piece in pieces[max(0, at - 1) : end]):
         return False
     if short in SHARES:
         return at == 0 or _low(pieces, at + 1) == "of" or _low(pieces, at - 1) in _BEFORE_SHARES
-    if short in _OF_DATES and any(column.kind is ColumnKind.DATE for _, column in schema.columns):
+    dates = {column.sql_type.upper() for _, column in schema.columns if column.kind is ColumnKind.DATE}
+    if (short in _OF_DATES and dates) or (short == "day" and "DATE" in dates):
         return False
     if at > 1 and (_low(pieces, at - 2), _low(pieces, at - 1)) == ("do", "we"):  # the brands that we have
         return False

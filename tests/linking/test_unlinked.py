@@ -39,6 +39,8 @@ def unlinked(question: str, schema: Schema = MESSAGES) -> list[str]:
     ("How many messages were answered?", ["answered"]),  # "answer me" asks for it, "answered" is a condition
     ("How many messages are questions?", ["questions"]),
     ("How many messages arrived on a Monday?", ["Monday"]),
+    ("How many messages arrived per month?", ["month"]),
+    ("Which week had the most messages?", ["week"]),
     ("How many messages are in German?", ["German"]),  # and not from Germany
     ("Which messages praise the shop?", ["praise", "shop"]),
     ("Show the order number of each message", ["order"]),
@@ -57,6 +59,8 @@ def test_what_means_nothing_is_named(question: str, words: list[str]) -> None:
     "Quick question: which country sent us the most messages? Thanks!",
     "Show me the five newest messages, please, in descending order",
     "Messages from Germany in March 2025",
+    "How many messages arrived in the month of March 2025?",
+    "How many messages arrived on each day of last month?",
     "When was the first message received?",
     "List all the diffrent countreis",  # slips of a letter
     "How many messages mention \"refund\"?",
