@@ -157,7 +157,9 @@ def why_no_response(error: Exception) -> str:
         return f"it redirects to {error}"
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
         number = error.os_error.errno or 0
-        return os.strerror(number) if number > 0 else str(error.os_error)
+        why = os.strerror(number) if number > 0 else str(error.os_error)
+        is_of_proxy = isinstance(error, aiohttp.ClientProxyConnectionError)
+        return f"the proxy {error.host}:{error.port} gives: {why}" if is_of_proxy else why
     if isinstance(error, aiohttp.ClientResponseError):  # the answer was not HTTP
         return " ".join(error.message.split())[:500]
     return " ".join(str(error).split()).strip(". ") or type(error).__name__

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientError
+from aiohttp import ClientConnectorCertificateError, ClientError
 from asking import ask
 from http_fakes import Answered, FakeServer
 from server_process import free_port
@@ -266,3 +266,18 @@ def test_no_message_shows_who_a_url_names(
         with pytest.raises(RelserveError, match=r"http://(127|h:)") as raised:
             ask(HttpEngine(url.replace("//", f"//{user}")), ["a"])
         assert "secret" not in str(raised.value) + caplog.text
+
+
+def test_a_proxy_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("http_proxy", f"http://me:secret@{proxy}")
+    with pytest.raises(ClientError) as raised:
+        spawn(by_rows(FAR)).result(timeout=PATIENCE_S)
+    assert why_no_response(raised.value) == f"the proxy {proxy} gives: Connection refused"
+
+
+def test_a_certificate_that_is_not_trusted_is_told_with_what_to_set() -> None:
+    error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED]")
+    error.verify_message = "self-signed certificate"
+    why = why_no_response(ClientConnectorCertificateError(None, error))  # type: ignore[arg-type]
+    assert "not trusted, self-signed certificate; SSL_CERT_FILE" in why
