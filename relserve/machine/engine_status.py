@@ -8,7 +8,7 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -129,7 +129,12 @@ class EngineStatus(ProcessStatus, frozen=True, tag=1):
 
 def status_json(status: StatusRecord) -> str:
     """A record as its file has it; what is not finite is null."""
-    return msgspec.json.encode(status, enc_hook=float).decode()  # numpy's numbers are no numbers to it
+    return msgspec.json.encode(status, enc_hook=_number).decode()
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy's, which are none to msgspec, as Python's: whole ones stay so, as the record says."""
+    return value.item()
 
 
 def state_dir() -> Path:

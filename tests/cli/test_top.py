@@ -64,6 +64,12 @@ def drawn(engines: list[EngineStatus], now_s: float | None = None) -> str:
     return captured.get()
 
 
+def test_numbers_of_numpys_are_read_as_what_they_are(tmp_path: Path) -> None:
+    pid = os.getpid()
+    write(tmp_path, status(pid, running=np.int64(5), kv_used=np.float32(0.25), rels=[]))
+    assert read_engines(tmp_path) == [status(pid, rels=[], written_s=read_engines(tmp_path)[0].written_s)]
+
+
 def test_step_budgets_are_told_of_where_there_are_limits() -> None:
     idle = BudgetStatus("ours", 0, None, None, None, None, None, None)
     assert "steps" not in drawn([status(7, budget=idle)])

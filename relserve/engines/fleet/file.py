@@ -29,6 +29,7 @@ import msgspec
 from msgspec import Meta
 
 from relserve.call.hosted_names import START_HERE
+from relserve.call.hosts import without_user
 from relserve.errors import ModelError, UsageError
 from relserve.policies.dispatch.variants import FORMER, NAMES
 
@@ -168,7 +169,8 @@ def _members(where: str, table: Any) -> list[MemberSpec]:
             "starts, and this one has a url: leave out one or the other"
         )
     if url and not re.match(r"https?://[^/]", url):
-        raise UsageError(f"{where}: {url!r} is not the URL of a server; write it as 'http://host:port/v1'")
+        shown = without_user(url)
+        raise UsageError(f"{where}: {shown!r} is not the URL of a server; write it as 'http://host:port/v1'")
     if role not in ROLES:
         there = ", ".join(repr(each) for each in ROLES)
         raise UsageError(f"{where}: no role {role!r}{_meant(role, ROLES)}; there are: {there}")

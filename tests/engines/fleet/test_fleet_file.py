@@ -69,6 +69,7 @@ def test_the_earlier_name_of_the_default_policy_is_read(tmp_path: Path) -> None:
             "model = 'm'\n[[members]]\nname = 'a'\nreplicas = 0",
             "replicas is 0, and must be a whole number fr",
         ),
+        ("[[members]]\nname = 'a'\nurl = 'htp://me:secret@host'", "'htp://host' is not the URL of a server"),
         ("[[members]]\nname = 'a'\nurl = 'host:8000'", "'host:8000' is not the URL of a server; write it as"),
         (MEMBER + "[[members]]\nname = 'b'", "members with a url and members that the fleet starts"),
         ("[[members]]\nname = 'a'", "says no model; add a line such as model = 'tiny'"),
