@@ -237,7 +237,7 @@ class Settings:
         _admission,
     )
     shares: Mapping[str, float] = _setting(
-        None, 'JSON object of the weights of users in these turns, e.g. {"ann": 2}; 1 for others', _weights
+        None, 'JSON object of users\' weights where users take turns, e.g. {"ann": 2}; 1 for others', _weights
     )
     cache_dir: Path = _setting(
         None,
