@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from relserve.linking.dates import AmbiguousDateError
+from relserve.linking.dates import MONTHS, AmbiguousDateError
 from relserve.linking.grammar import grammar_text
 from relserve.linking.handles import MAX_COLUMNS, MAX_TABLES, MAX_VALUES, Handles, TooLargeError, assign
 from relserve.linking.linker import link
@@ -32,6 +32,7 @@ HANDLES = tuple(
     for number in range(most)
 )
 _DAYS_IN_PASSING = ("today", "tomorrow")  # "can I have the list today"
+_BEFORE_MONTHS = frozenset("in since before after until during from of for by between".split())
 _RANKS = frozenset("second third fourth fifth sixth seventh eighth ninth tenth 2nd 3rd 4th 5th".split())
 MARKS = (
     *(f"<{kind}>" for kind in ValueKind),
@@ -107,14 +108,20 @@ def _spoken_of(schema: Schema, linked: Linked) -> tuple[SpokenColumn, ...]:
 
 def linked_question(schema: Schema, question: str, values: ValueIndex, today: date | None = None) -> Linked:
     """Read a question once, for any number of shuffles. Raises PointerError."""
+    today = today or date.today()
     try:
-        linked = link(schema, question, values, today or date.today())
+        linked = link(schema, question, values, today)
     except AmbiguousDateError as error:
         raise PointerError(f"{error}: write one of these") from error
     rank = next(filter(_is_rank, pairwise(linked.pieces)), None)
     if rank is not None:
         message = " ".join(piece.words for piece in rank)
         raise PointerError(f'"{message}" asks for one place of a ranking: ask for the top ones and count')
+    if any(column.kind is ColumnKind.DATE for _, column in schema.columns):
+        for before, piece in pairwise(linked.pieces):
+            if before.said.casefold() in _BEFORE_MONTHS and _is_bare_month(piece, linked):
+                month = piece.said
+                raise PointerError(f'"{month}" is a month of which year? Write "{month} {today:%Y}"')
     if len(linked.values) > MAX_VALUES:
         raise PointerError(f"the question names {len(linked.values)} values, a prompt holds {MAX_VALUES}")
     return linked
@@ -123,6 +130,16 @@ def linked_question(schema: Schema, question: str, values: ValueIndex, today: da
 def _is_rank(pair: tuple[QuestionPiece, QuestionPiece]) -> bool:
     """Whether two pieces are "second longest": no answer has a word for it."""
     return pair[0].words in _RANKS and pair[1].sign in ("max", "min")
+
+
+def _is_bare_month(piece: QuestionPiece, linked: Linked) -> bool:
+    """Whether a piece is "April" without a year: no day of a column is compared with that."""
+    if piece.said.casefold() not in MONTHS or piece.exact or piece.partial or piece.holders:
+        return False
+    if piece.value is None:
+        return True
+    value = linked.values[piece.value]
+    return value.kind is ValueKind.TEXT and not value.hits
 
 
 def schema_handles(schema: Schema, shuffle: Random | None = None) -> Handles:

@@ -129,6 +129,17 @@ def test_an_answer_that_is_none_says_why(answer, reason):
         sql_of(answer, prompt("average abv"))
 
 
+@pytest.mark.parametrize("question", ["Beers brewed in April", "beers brewed since april with abv above 4"])
+def test_a_month_without_a_year_is_refused(question):
+    with pytest.raises(PointerError, match=r"pril. is a month of which year"):
+        prompt(question)
+
+
+@pytest.mark.parametrize("question", ["May I see beers of May 2026?", "Beers brewed from 3 to 5 May 2026"])
+def test_a_month_of_a_year_and_a_verb_are_no_month_without_a_year(question):
+    assert prompt(question).text
+
+
 def test_a_schema_of_more_columns_than_handles_is_refused():
     wide = Schema((Table("wide", tuple(Column(f"x{n}", ColumnKind.INT, "INTEGER") for n in range(41))),))
     with pytest.raises(PointerError, match="41 columns"):
