@@ -140,6 +140,7 @@ def test_an_answer_that_leaves_out_a_column_of_the_question_is_none(
     ("Show all orders with customer, amount and angry", "select customer , amount , angry from T"),
     ("Show the orders with their amount", "select * from T"),
     ("How many orders are not angry?", "select count ( * ) from T where angry = false"),
+    ("How many rows are there?", "select count ( * ) from T"),
     ("How many customers have a rating?", "select count ( * ) from T where rating is not null"),
     ("Return the rating of each customer", "select customer , rating from T"),  # it asks
 ])  # fmt: skip

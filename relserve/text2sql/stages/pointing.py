@@ -97,12 +97,17 @@ def _asked(case: QuestionCase, linked: Linked) -> str:
     case.reading = llm_reading(case.schema, linked, unlinked) if unlinked else None
     if case.reading is not None:
         return case.reading.question
-    if not linked.named(case.schema):
+    if not linked.named(case.schema) and not _counts_the_rows(case, linked):
         raise PointerError(f"the question names nothing of the tables.{_examples(case)}")
     if unlinked:
         refuse_unlinked(case, None)
         return ""
     return case.question
+
+
+def _counts_the_rows(case: QuestionCase, linked: Linked) -> bool:
+    """Whether the question is how many rows the only table has, whose name it need not have."""
+    return len(case.schema.tables) == 1 and any(piece.sign == "count" for piece in linked.pieces)
 
 
 def refuse(case: QuestionCase, most: int, tools: Tools) -> None:
