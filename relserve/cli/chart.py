@@ -34,9 +34,10 @@ def chart_of(rows: pa.Table) -> RenderableType:
         numbers = []
     if not numbers:
         found = ", ".join(f"{field.name} {field.type}" for field in rows.schema)
+        mend = ": select a number, too, such as count(*)" if rows.num_rows else ""
         raise UsageError(
             "--chart draws a category or a time with a number, or a number alone; the result has "
-            f"{rows.num_rows:,} rows of {found}"
+            f"{rows.num_rows:,} rows of {found}{mend}"
         )
     number = numbers[0]
     if times:

@@ -61,7 +61,14 @@ def numbers_of(column: pa.ChunkedArray) -> list[float]:
 
 def names_of(column: pa.ChunkedArray) -> list[str]:
     """A column's values as names, in one line each."""
-    return [" ".join(str(value).split()) for value in column.to_pylist()]
+    return [_name_of(value) for value in column.to_pylist()]
+
+
+def _name_of(value: object) -> str:
+    """In a line, NULL and truths as tables show them."""
+    if value is None:
+        return "NULL"
+    return str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
 
 
 def is_number(kind: pa.DataType) -> bool:

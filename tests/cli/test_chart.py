@@ -32,6 +32,12 @@ def test_a_category_and_a_number_are_bars(columns: str) -> None:
     assert rome.count("█") == 2 * oslo.count("█") > 0
 
 
+@pytest.mark.parametrize(("value", "name"), [("NULL::VARCHAR", "NULL"), ("true", "true")])
+def test_names_of_bars_are_those_of_tables(value: str, name: str) -> None:
+    _, bar = lines(f"SELECT {value} AS a, 2.5 AS n")
+    assert bar.split()[0] == name
+
+
 def test_a_whole_number_that_comes_once_each_is_a_category() -> None:
     title, *bars = lines("SELECT stars, 10 * stars AS n FROM range(1, 6) r(stars)")
     assert title.strip() == "n by stars"
