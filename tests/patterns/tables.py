@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from relserve.call.hosted_names import HOSTS
 from relserve.call.schema import leaves
 from relserve.server.client import variables
 from relserve.server.wire import sqlstates
@@ -22,6 +23,7 @@ _TABLES: Mapping[str, tuple[str, int, list[str]]] = {
     ),
     "relserve/server/wire/copy_fields.py": ("search", re.DOTALL, [re.escape(each) for each in "\"'\\,|"]),
     "relserve/text2sql/prompts/replies.py": ("finditer", 0, [r"\[", r"\{"]),
+    "relserve/call/hosted_names.py": ("match", re.IGNORECASE, [host.own for host in HOSTS if host.own]),
     "training/tiny/corpus/drills.py": ("search", re.IGNORECASE, list(rows.MENTIONS.values())),
     "training/tiny/corpus/rows.py": ("findall", re.IGNORECASE, list(rows.MENTIONS.values())),
 }
