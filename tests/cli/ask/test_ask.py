@@ -222,7 +222,7 @@ def drawn(rows: pa.Table) -> list[str]:
 def test_bars_are_as_long_as_their_numbers() -> None:
     lines = drawn(pa.table({"n": [10, 20, 0, None], "who": ["a", "b", None, "d"]}))
     assert [line.count("█") for line in lines] == [30, 60, 0, 0]
-    assert [line.split()[0] for line in lines] == ["a", "b", "None", "d"]
+    assert [line.split()[0] for line in lines] == ["a", "b", "NULL", "d"]
     assert lines[1].endswith("20")
 
 

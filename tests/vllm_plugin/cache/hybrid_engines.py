@@ -154,7 +154,7 @@ def check_idle(llm: Any) -> None:
     assert not scheduler.kinds._hidden
     assert not any(scheduler.kinds.req_to_blocks.values())
     types = scheduler.types
-    assert not any((types._planned, types._insisted, types._dropped))
+    assert not any((types.planned, types._insisted, types._dropped))
 
 
 class Watched(NamedTuple):
