@@ -41,7 +41,7 @@ MARKS = (
 )
 
 
-class SpokenColumn(NamedTuple):
+class ColumnMention(NamedTuple):
     """A word of the question that names columns and no table."""
 
     said: str
@@ -61,7 +61,7 @@ class PointerPrompt(NamedTuple):
     handles: Handles
     values: tuple[QuestionValue, ...]
     named: frozenset[int] = frozenset()
-    spoken_of: tuple[SpokenColumn, ...] = ()
+    spoken_of: tuple[ColumnMention, ...] = ()
 
     @property
     def grammar(self) -> str:
@@ -90,7 +90,7 @@ def pointer_prompt(
     return PointerPrompt(text, schema, handles, linked.values, named, spoken_of)
 
 
-def _spoken_of(schema: Schema, linked: Linked) -> tuple[SpokenColumn, ...]:
+def _spoken_of(schema: Schema, linked: Linked) -> tuple[ColumnMention, ...]:
     """Those named in full, and truths whose name a word is a part of: "angry" of `is_angry`.
 
     Counted texts are not among them: "how many messages" are rows; "how many stars" may be their sum.
@@ -102,7 +102,7 @@ def _spoken_of(schema: Schema, linked: Linked) -> tuple[SpokenColumn, ...]:
         is_truth = bool(columns) and _are_of(ColumnKind.BOOL, columns, schema)
         is_counted = before.sign == "count" and _are_of(ColumnKind.TEXT, columns, schema)
         if not is_other and (is_truth or (piece.exact and not is_counted)):
-            found.append(SpokenColumn(piece.said, columns))
+            found.append(ColumnMention(piece.said, columns))
     return tuple(found)
 
 
@@ -166,7 +166,7 @@ def values_left_out(answer: str, prompt: PointerPrompt) -> tuple[str, ...]:
     )
 
 
-def columns_left_out(answer: str, prompt: PointerPrompt) -> tuple[SpokenColumn, ...]:
+def columns_left_out(answer: str, prompt: PointerPrompt) -> tuple[ColumnMention, ...]:
     """The columns of the question that an answer does not use.
 
     "select *" uses all but truths: "the angry orders" are not all of them.
@@ -199,9 +199,9 @@ __all__ = [
     "ANSWER_WORDS",
     "HANDLES",
     "MARKS",
+    "ColumnMention",
     "PointerError",
     "PointerPrompt",
-    "SpokenColumn",
     "columns_left_out",
     "linked_question",
     "pointer_prompt",

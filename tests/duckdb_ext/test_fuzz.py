@@ -33,6 +33,7 @@ NUM_CASES = int(os.environ.get("FUZZ_CASES", "250"))
 TYPES = {
     "llm": str, "llm_filter": bool, "llm_classify": str, "llm_score": float, "llm_agg": str,
     "llm_int": int, "llm_double": float, "llm_bool": bool, "llm_date": datetime.date,
+    "llm_prob": float, "llm_probs": dict, "llm_tags": list,
 }  # fmt: skip
 
 pytestmark = pytest.mark.timeout(0 if NUM_CASES > 1000 else 300)
@@ -110,7 +111,7 @@ option_names = st.one_of(
 )
 def test_options(world: World, function: str, options: list[tuple[str, str]], from_table: bool) -> None:
     given_ones = "".join(f", {name} := {value}" for name, value in options)
-    if function == "llm_classify" and from_table:
+    if "choices" in FUNCTIONS[function].required and from_table:
         given_ones += ", choices := ['p', 'q']"
     value, source = ("name", " FROM t") if from_table else ("'v 4'", "")
     outcome, plain, _ = world.run(f"SELECT {function}('{{}}', {value}{given_ones}){source}")

@@ -15,7 +15,7 @@ from relserve.call.options import FUNCTIONS
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import OptionError, RowError, RowsFailedWarning
 
-NEEDED = {"llm_classify": ", choices := ['a', 'b']", "llm_extract": ', schema := \'{"a": "INT"}\''}
+NEEDED = {"choices": ", choices := ['a', 'b']", "schema": ', schema := \'{"a": "INT"}\''}
 LATE = "SELECT llm('{{}}', i::VARCHAR, deadline := {}) FROM range(10, 40) t(i)"
 
 
@@ -38,7 +38,8 @@ def seconds_told(engine: ScriptedEngine) -> list[float | None]:
 def test_every_function_takes_one(function: str, given: str, seconds: float | None) -> None:
     engine = ScriptedEngine()
     with connected(engine) as con:
-        call = f"{function}('Say {{}}', t{NEEDED.get(function, '')}, deadline := {given})"
+        needed = "".join(NEEDED[name] for name in FUNCTIONS[function].required)
+        call = f"{function}('Say {{}}', t{needed}, deadline := {given})"
         assert len(con.execute(f"SELECT {call} FROM (VALUES ('a')) v(t)").fetchall()) == 1
     assert seconds_told(engine) == [seconds if seconds is None else pytest.approx(seconds, abs=10)]
 
