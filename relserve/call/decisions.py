@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +37,7 @@ def check_number(function: str, choices: Sequence[str], fewest: int) -> None:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(ABC):
     """A question with some choices, whose answer follows from the probability of each: see `value_of`.
 
     Attributes:
@@ -65,9 +66,9 @@ class Decision:
         """The choice that a text spells, as in the examples of a call; replies have probabilities."""
         return ChoiceAnswer(self.choices).parse(text)
 
+    @abstractmethod
     def value_of(self, probabilities: Sequence[float]) -> Any:
         """The value of SQL that the probabilities of the choices, in their order, make."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

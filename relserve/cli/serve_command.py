@@ -9,6 +9,7 @@ import typer
 
 from relserve.cli.common_options import Model
 from relserve.errors import UsageError
+from relserve.server.options import PORT
 
 
 def serve_command(
@@ -16,7 +17,7 @@ def serve_command(
         Path | None, typer.Argument(metavar="[FILE]", help="DuckDB database file (default: in memory).")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 5433,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = PORT,
     users: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Who may come, with passwords: see `relserve user`.")
     ] = None,
