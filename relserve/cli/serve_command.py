@@ -9,7 +9,7 @@ import typer
 
 from relserve.cli.common_options import Model
 from relserve.errors import UsageError
-from relserve.server.options import PORT
+from relserve.server.options import PORT, ServerOptions
 
 
 def serve_command(
@@ -83,8 +83,6 @@ def serve_command(
         from relserve.cli import serve
     except ModuleNotFoundError as error:
         raise UsageError(f"relserve serve needs {error.name}: pip install 'relserve[server]'") from error
-    from relserve.server.options import ServerOptions
-
     serve.run(
         ServerOptions(
             database=file, host=host, port=port, users=users, tls_cert=tls_cert, tls_key=tls_key,
