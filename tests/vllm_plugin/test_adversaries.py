@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import FIRST_GUESS
@@ -16,6 +17,7 @@ testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
+STEP_S = 0.005  # of the clock in a step that is made up
 ABSURD = [
     {"rel_rows": 10**9}, {"rel_rows": 10**12, "rel_ol": 10**12}, {"rel_ol": 1},
     {"rel_rows": 1, "rel_likely": 1},
@@ -49,22 +51,26 @@ def test_whatever_is_said_all_get_their_tokens(variant: str, num_blocks: int, sa
 def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
     """What the guard takes FCFS to give a relQuery that comes after others that announce so much.
 
-    With one cost model throughout: the learnt one follows this machine's clock.
+    With one cost model and one clock throughout, for this machine's hiccups would tell in both.
     """
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=2.5)
+    planner, now_s = scheduler.steering.planner, [time.monotonic()]
+    planner.driver.cost = FixedCost(FIRST_GUESS)
     worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
-    for number in range(num_liars):
-        for arrival in rows(f"liar{number}", 1, 3, rel_rows=said):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "monotonic", lambda: now_s[0])
+        for number in range(num_liars):
+            for arrival in rows(f"liar{number}", 1, 3, rel_rows=said):
+                scheduler.add_request(arrival.request())
+        for _ in range(12 if is_done else 1):
+            output = scheduler.schedule()
+            now_s[0] += STEP_S
+            testing.deliver(scheduler, output, worker.execute(output), ran)
+        assert bool(scheduler.requests) != is_done
+        for arrival in rows("victim", 20, 50):
             scheduler.add_request(arrival.request())
-    for _ in range(12 if is_done else 1):
-        output = scheduler.schedule()
-        testing.deliver(scheduler, output, worker.execute(output), ran)
-    assert bool(scheduler.requests) != is_done
-    for arrival in rows("victim", 20, 50):
-        scheduler.add_request(arrival.request())
-    scheduler.schedule()
-    planner = scheduler.steering.planner
-    found = planner.driver.policy.guard.shadow.forecast(FIRST_GUESS, planner.limits)["victim"]
+        scheduler.schedule()
+        found = planner.driver.policy.guard.shadow.forecast(FIRST_GUESS, planner.limits)["victim"]
     scheduler.shutdown()
     return float(found)
 
