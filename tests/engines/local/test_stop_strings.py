@@ -27,20 +27,25 @@ def test_stop_strings_end_a_reply(engine):
 
 
 def test_rows_that_a_stop_string_ended_are_told_as_answered(engine):
-    asked = spawn(collect(engine, submission_of(MANY, max_tokens=400, temperature=1.0, seed=7, stop=(" ",))))
+    seen: list[RelStatus] = []
 
-    def told() -> RelStatus | None:
+    def is_told() -> bool:
         rels = [
             rel for status in read_engines(state_dir()) if status.pid == engine.pid for rel in status.rels
         ]
-        return next((rel for rel in rels if rel.done + rel.failed > 100), None)
+        seen.extend(rel for rel in rels if rel.done + rel.failed > 100)
+        return bool(seen)
 
-    wait_until(lambda: told() is not None or asked.done())
-    seen = told()
-    replies = asked.result(timeout=TIMEOUT_S)
-    assert not [reply.failure for reply in replies if reply.failure is not None]
-    assert seen is not None
-    assert seen.failed == 0
+    for seed in range(10):  # an engine that is quick may end a query between two of its reports
+        submission = submission_of(MANY, max_tokens=400, temperature=1.0, seed=seed, stop=(" ",))
+        asked = spawn(collect(engine, submission))
+        wait_until(lambda asked=asked: is_told() or asked.done())
+        replies = asked.result(timeout=TIMEOUT_S)
+        assert not [reply.failure for reply in replies if reply.failure is not None]
+        if seen:
+            break
+    assert seen
+    assert {rel.failed for rel in seen} == {0}
 
 
 def test_marked_ids_are_told_apart_from_those_of_rows_that_nobody_waits_for():
