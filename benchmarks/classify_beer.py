@@ -104,7 +104,8 @@ class Directly:
     def answers(self) -> Answers:
         """One run."""
         outputs = self.llm.chat(list(self.asked.values()), self.sampling, use_tqdm=False)
-        said = dict(zip(self.asked, (GRAMMAR.without_space(o.outputs[0].text) for o in outputs), strict=True))
+        chosen = (GRAMMAR.choice_of(GRAMMAR.without_space(o.outputs[0].text)) for o in outputs)
+        said = dict(zip(self.asked, chosen, strict=True))
         return [None if review is None else said[review] for review in self.reviews]
 
 

@@ -114,11 +114,13 @@ class ThroughputVllm:
             create_source(con, order.num_rows)
             rows = con.raw.execute("SELECT review FROM source ORDER BY id").fetchall()
         kind, more = ChoiceAnswer(CHOICES), {}
+        self.choice_of: Callable[[str], str] = str
         template, cap = "Describe the beer: {review}", WORDS
         if order.workload == "choice":
             template, cap = f"{kind.instruction}\n{classify_template()}", kind.default_max_tokens
             grammar = structured_outputs_of(kind.grammar, str)
             more = {"structured_outputs": StructuredOutputsParams(**grammar)}
+            self.choice_of = kind.grammar.choice_of
         model = str(MODEL_DIR)
         self.llm = LLM(
             model, dtype=cpu.cpu_dtype(model), enforce_eager=True, block_size=cpu.BLOCK_SIZE,
@@ -144,7 +146,7 @@ class ThroughputVllm:
             *times,
             sum(len(output.prompt_token_ids or []) for output in outputs),
             sum(len(output.outputs[0].token_ids) for output in outputs),
-            hash_of([output.outputs[0].text for output in outputs]),
+            hash_of([self.choice_of(output.outputs[0].text.strip()) for output in outputs]),
         )
 
 
