@@ -20,6 +20,8 @@ from torch import Tensor
 from tests.kernels.paged import Batch, assert_near, batch_of
 
 PATHS = {"reference": reference, "plain": plain, "native": native}
+# Half a minute of a compiler's work comes before what it compiled.
+COMPILED = pytest.mark.long
 DTYPES = [torch.float32, torch.bfloat16]
 SHAPES: list[dict[str, int]] = [
     {},
@@ -31,7 +33,7 @@ SHAPES: list[dict[str, int]] = [
 MIXED = [(1, 1), (1, 63), (7, 7), (0, 5), (5, 20), (1, 8), (0, 0), (30, 41), (1, 100), (3, 129), (1, 300)]
 
 
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=["reference", "plain", pytest.param("native", marks=COMPILED)])
 def path(request: pytest.FixtureRequest) -> Any:
     if request.param == "native" and not build.load():
         pytest.skip("no C++ compiler built the kernels here")
@@ -159,6 +161,7 @@ def test_keys_and_values_of_a_sequence_for_a_switch() -> None:
     assert torch.equal(keys, batch.texts[3][:4] + torch.arange(4)[:, None])
 
 
+@COMPILED
 def test_the_front_door_takes_the_path_of_the_device() -> None:
     batch = batch_of(MIXED, torch.float32)
     keys = plain_keys(batch)
@@ -225,6 +228,7 @@ def test_rows_that_do_not_fit_the_pool_are_refused() -> None:
         store_x(torch.zeros(2, 6), torch.zeros(3, 4, 6), torch.zeros(3, dtype=torch.int64))
 
 
+@COMPILED
 @pytest.mark.parametrize(("slot", "said"), [(6, "slot 6 is not in the pool"), (-1, "")])
 def test_the_compiled_store_keeps_inside_the_pool(slot: int, said: str) -> None:
     if not build.load():
@@ -270,6 +274,7 @@ def test_a_compiler_that_fails_is_quoted(
     assert "x.cpp:1: error: no such header" in caplog.text
 
 
+@COMPILED
 @pytest.mark.cells(10)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -291,6 +296,7 @@ def test_the_compiled_attention_takes_any_shape(dtype: torch.dtype, threads: int
     assert_near(out, expected(batch, plain_keys(batch)))
 
 
+@COMPILED
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_compiled_store_writes_all_rows_with_any_threads(threads: int) -> None:
     if not build.load():

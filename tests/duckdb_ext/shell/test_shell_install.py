@@ -29,7 +29,13 @@ ROOT = Path(__file__).parents[3]
 ZIG = [sys.executable, "-m", "ziglang", "cc"]
 COMPILERS = [
     pytest.param(["gcc"], marks=pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")),
-    pytest.param(ZIG, marks=pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")),
+    pytest.param(
+        ZIG,
+        marks=[
+            pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed"),
+            pytest.mark.long,
+        ],
+    ),
 ]
 
 

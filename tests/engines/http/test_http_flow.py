@@ -176,11 +176,11 @@ def test_what_ends_one_relquery_for_good_ends_the_others_too(fake):
 
 def test_more_requests_at_once_than_clients_allow_by_themselves(fake):
     async def handler(body):
-        await eventually(lambda: server.max_running == 1100)
+        await eventually(lambda: server.max_running == 300)
         return said("x")
 
     server = fake(handler)
-    ask(HttpEngine(server.url, max_in_flight=1100), ["x"] * 1100)
+    ask(HttpEngine(server.url, max_in_flight=300), ["x"] * 300)
 
 
 def test_an_engine_starts_anew_after_close(fake):

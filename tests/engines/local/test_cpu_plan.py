@@ -222,6 +222,7 @@ def test_the_users_own_variables_win(monkeypatch):
     assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR}
 
 
+@pytest.mark.vllm
 def test_two_engines_of_one_process_have_their_own_threads(monkeypatch):
     seen = []
 

@@ -19,7 +19,7 @@ NO_SYSTEM_ROLE = {"gemma3": "refused", "mixtral": "refused", "phi3": "left out",
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(n, marks=[] if n in ("gemma3", "phi3") else [pytest.mark.long]) for n in NAMES],
+    params=[pytest.param(n, marks=[] if n == "phi3" else [pytest.mark.long]) for n in NAMES],
 )
 def name(request: Any) -> str:
     return str(request.param)

@@ -48,8 +48,11 @@ def _connection(made, seed):
     for table in made.prompt.schema.tables:
         columns = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
         con.execute(f"CREATE TABLE {table.sql_name} ({columns})")
-        places = ", ".join("?" for _ in table.columns)
-        con.executemany(f"INSERT INTO {table.sql_name} VALUES ({places})", rows[table.name])
+        places = f"({', '.join('?' for _ in table.columns)})"
+        values = [value for row in rows[table.name] for value in row]
+        con.execute(
+            f"INSERT INTO {table.sql_name} VALUES {', '.join([places] * len(rows[table.name]))}", values
+        )
     return con
 
 
