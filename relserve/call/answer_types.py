@@ -171,16 +171,23 @@ class Text:
         return Answer(text.strip())
 
 
+def described(choices: Sequence[str], descriptions: Sequence[str | None]) -> list[str]:
+    """What a prompt says of choices that have descriptions, a line each."""
+    return [f"{choice}: {told}" for choice, told in zip(choices, descriptions, strict=False) if told]
+
+
 @dataclass(frozen=True)
 class ChoiceAnswer:
     """One of the given texts: VARCHAR."""
 
     choices: tuple[str, ...]
     sql_type: str = "VARCHAR"
+    descriptions: tuple[str | None, ...] = ()  # of each choice, where any has one
 
     @property
     def instruction(self) -> str:
-        return f"Answer with exactly one of: {', '.join(self.choices)}."
+        asks = f"Answer with exactly one of: {', '.join(self.choices)}."
+        return "\n".join([asks, *described(self.choices, self.descriptions)])
 
     @cached_property
     def grammar(self) -> Grammar:

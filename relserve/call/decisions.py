@@ -7,15 +7,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from relserve.call.answer_types import Answer, ChoiceAnswer, Grammar
+from relserve.call.answer_types import Answer, ChoiceAnswer, Grammar, described
 from relserve.errors import OptionError
 
 # How probabilities are read: the next token's of a label of each choice, or the sum over its spellings.
 Read = Literal["label", "exact"]
 YES_NO = ("yes", "no")
 MOST_CHOICES = 255  # as decision servers take
+
+
+class FollowUp(NamedTuple):
+    """One of several questions about a row, whose prompt stands before each of them; see `PerQuestion`.
+
+    Attributes:
+        text: what stands after the prompt.
+        choices: what may be answered.
+        name: by which the user knows it; "" where it has none.
+    """
+
+    text: str
+    choices: tuple[str, ...]
+    name: str = ""
 
 
 def check_number(function: str, choices: Sequence[str], fewest: int) -> None:
@@ -36,15 +50,22 @@ def check_number(function: str, choices: Sequence[str], fewest: int) -> None:
         )
 
 
+def expected_level(probabilities: Sequence[float]) -> float:
+    """The mean of the levels' numbers, of which the lowest is 0, by their probabilities."""
+    return sum(level * probability for level, probability in enumerate(probabilities))
+
+
 @dataclass(frozen=True)
 class Decision(ABC):
     """A question with some choices, whose answer follows from the probability of each: see `value_of`.
 
     Attributes:
         choices: what the model may answer.
+        descriptions: of each choice, where any has one.
     """
 
     choices: tuple[str, ...] = YES_NO
+    descriptions: tuple[str | None, ...] = ()
 
     @property
     def sql_type(self) -> str:
@@ -56,11 +77,16 @@ class Decision(ABC):
 
     @property
     def instruction(self) -> str:
-        return ChoiceAnswer(self.choices).instruction
+        return ChoiceAnswer(self.choices, descriptions=self.descriptions).instruction
 
     @cached_property
     def grammar(self) -> Grammar:
         return Grammar(choices=self.choices)
+
+    @property
+    def follow_ups(self) -> tuple[FollowUp, ...]:
+        """The questions about a row, where they are several; none: the choices are asked about at once."""
+        return ()
 
     def parse(self, text: str) -> Answer:
         """The choice that a text spells, as in the examples of a call; replies have probabilities."""
@@ -68,7 +94,7 @@ class Decision(ABC):
 
     @abstractmethod
     def value_of(self, probabilities: Sequence[float]) -> Any:
-        """The value of SQL that the probabilities of the choices, in their order, make."""
+        """The value of SQL that the probabilities make: of the choices, or of those of all follow-ups."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +103,14 @@ class Probability(Decision):
 
     def value_of(self, probabilities: Sequence[float]) -> float:
         return probabilities[0]
+
+
+@dataclass(frozen=True)
+class ExpectedLevel(Decision):
+    """The expected one of some levels, which are the choices from low to high: DOUBLE, from 0."""
+
+    def value_of(self, probabilities: Sequence[float]) -> float:
+        return expected_level(probabilities)
 
 
 @dataclass(frozen=True)
@@ -107,8 +141,14 @@ class Labelling(Decision):
 
     @property
     def instruction(self) -> str:
-        return ""  # the questions about the choices come after the prompt
+        asks = ChoiceAnswer(YES_NO).instruction
+        return "\n".join([asks, *described(self.choices, self.descriptions)])
+
+    @property
+    def follow_ups(self) -> tuple[FollowUp, ...]:
+        return tuple(FollowUp(f'Does "{choice}" apply?', YES_NO) for choice in self.choices)
 
     def value_of(self, probabilities: Sequence[float]) -> str:
-        pairs = zip(self.choices, probabilities, strict=True)
+        yes = probabilities[:: len(YES_NO)]
+        pairs = zip(self.choices, yes, strict=True)
         return json.dumps([choice for choice, p in pairs if p >= self.threshold], ensure_ascii=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from relserve.call.answer_types import ChoiceAnswer
+from relserve.call.answer_types import ChoiceAnswer, Grammar
 from relserve.call.decisions import YES_NO
 from relserve.call.relquery import Submission
 from relserve.call.turns import ChatTurn
@@ -55,11 +55,32 @@ class Labels(NamedTuple):
             ChatTurn(words + turn.user.removeprefix(self.instruction), choices[turn.assistant])
             for turn in submission.turns
         ]
-        prompts = [words + prompt.removeprefix(self.instruction) for prompt in submission.prompts]
+        prompts = [_exchanged(prompt, self.instruction, words) for prompt in submission.prompts]
         return replace(submission, prompts=prompts, turns=tuple(turns), labels=())
 
     def _named(self, prompt: str) -> str:
-        return self.instruction + prompt.removeprefix(ChoiceAnswer(self.choices).instruction)
+        return _exchanged(prompt, ChoiceAnswer(self.choices).instruction, self.instruction)
+
+
+def _exchanged(prompt: str, old: str, new: str) -> str:
+    """A prompt with the instruction `new` where it had `old`: at its beginning, or at its end."""
+    if prompt.endswith(f"\n{old}"):
+        return prompt.removesuffix(old) + new
+    return new + prompt.removeprefix(old)
+
+
+def with_own_labels(submission: Submission, asked: Callable[[Submission], Submission]) -> Submission:
+    """A submission whose prompts have grammars of their own, those of each grammar as `asked` makes them."""
+    prompts = list(submission.prompts)
+    labels: list[tuple[str, ...]] = [()] * len(prompts)
+    places: dict[Grammar | None, list[int]] = {}
+    for place in range(len(prompts)):
+        places.setdefault(submission.grammar_of(place), []).append(place)
+    for each in places.values():
+        part = asked(submission.part(each, None).as_for(0))
+        for place, prompt in zip(each, part.prompts, strict=True):
+            prompts[place], labels[place] = prompt, part.labels
+    return replace(submission, prompts=prompts, own_labels=labels)
 
 
 def labels_of(choices: Sequence[str]) -> tuple[Labels, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple
 
+from relserve.call import option_checks
 from relserve.call.answer_types import (
     SCORE_STEP,
     AnswerType,
@@ -18,14 +19,22 @@ from relserve.call.answer_types import (
     YesNo,
 )
 from relserve.call.checks import number, text, texts, whole
-from relserve.call.decisions import Distribution, Labelling, Probability, Read, check_number
+from relserve.call.decided import Decided
+from relserve.call.decisions import (
+    Distribution,
+    ExpectedLevel,
+    Labelling,
+    Probability,
+    Read,
+    check_number,
+)
 from relserve.call.durations import seconds_of
-from relserve.call.ebnf import EbnfError, read_ebnf
-from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
-from relserve.call.schema import SCHEMA_EXAMPLE, number_of, schema_text_of, shape_of
+from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
+from relserve.call.questions import TypedQuestion, descriptions_of
+from relserve.call.schema import SCHEMA_EXAMPLE, number_of, shape_of
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import Slo, slo_of
-from relserve.call.thinking import HIGH, LOW, TOKENS_OF
+from relserve.call.thinking import HIGH, LOW
 from relserve.call.turns import SHOWN, CallExample, examples_of
 from relserve.errors import OptionError
 
@@ -43,6 +52,7 @@ class Options:
     model: str | None = None
     on_error: str = "null"
     choices: tuple[str, ...] = ()
+    descriptions: tuple[str | None, ...] = ()  # of each choice, where any has one
     lo: float | None = None
     hi: float | None = None
     schema: str = ""
@@ -56,10 +66,14 @@ class Options:
     examples: tuple[CallExample, ...] = ()
     read: Read = "label"
     threshold: float = 0.5
+    levels: tuple[str, ...] = ()
+    questions: tuple[TypedQuestion, ...] = ()
 
     @property
     def score_bounds(self) -> tuple[float, float]:
         """The lowest and the highest score."""
+        if self.levels:
+            return 0.0, len(self.levels) - 1.0
         return 0.0 if self.lo is None else self.lo, 10.0 if self.hi is None else self.hi
 
 
@@ -81,6 +95,7 @@ class FunctionSpec(NamedTuple):
         schema: the one type of its answers as a schema of llm_extract, "" for none.
         template: its own one, with `{}` for each value, where callers give values alone; "" where they give
             the template, too.
+        positional: options that may also come without their names, after the first value.
     """
 
     options: tuple[str, ...]
@@ -89,69 +104,12 @@ class FunctionSpec(NamedTuple):
     aggregate: bool = False
     schema: str = ""
     template: str = ""
+    positional: tuple[str, ...] = ()
 
-
-def _visible_texts(name: str, value: Any) -> tuple[str, ...]:
-    """A list of texts of which something is seen: white space around an answer does not count."""
-    if isinstance(value, str):  # as one choice, it would be the answer of every row
-        example = [each.strip() for each in value.split(",") if each.strip()] or ["yes", "no"]
-        raise OptionError(
-            f"{name} must be a list of texts, e.g. {example[:3]!r}, not the text {value[:80]!r}"
-        )
-    values = texts(name, value)
-    for v in values:
-        if not v.strip():
-            raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
-    check_choices(name, values)
-    return values
-
-
-def _on_error(name: str, value: Any) -> str:
-    if value not in ("null", "raise"):
-        raise OptionError(f"{name} must be 'null' (a failed row is NULL) or 'raise', not {value!r}")
-    return str(value)
-
-
-def _read(name: str, value: Any) -> Read:
-    for known in get_args(Read):
-        if value == known:
-            return cast(Read, known)
-    raise OptionError(f"{name} must be 'label' (one token a row) or 'exact' (all spellings), not {value!r}")
-
-
-def _field_order(name: str, value: Any) -> str:
-    if value not in ("given", "free"):
-        raise OptionError(f"{name} must be 'given' (a row's fields in their order) or 'free', not {value!r}")
-    return str(value)
-
-
-def _thinking(name: str, value: Any) -> int:
-    """The most tokens of thoughts."""
-    if isinstance(value, str) and value in TOKENS_OF:
-        return TOKENS_OF[value]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise OptionError(f"{name} must be 'off', 'low', 'high' or a number of tokens, not {value!r}")
-    return whole(0, 1_000_000)(name, value)
-
-
-def _grammar(name: str, value: Any) -> str:
-    """Rules in EBNF that every engine can read."""
-    rules = text(name, value)
-    if len(rules) > MAX_CHARS:
-        raise OptionError(f"{name} has {len(rules):,} characters; the most is {MAX_CHARS:,}")
-    try:
-        read_ebnf(rules)
-    except EbnfError as error:
-        raise OptionError(f"{name}: {error}") from None
-    return rules
-
-
-def _schema(name: str, value: Any) -> str:
-    if not isinstance(value, (str, dict, list)) or not value:
-        raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
-    text = schema_text_of(value)
-    check_schema(name, shape_of(text))
-    return text
+    @property
+    def is_json(self) -> bool:
+        """Whether its answers are JSON that from_json gives their type."""
+        return bool(self.schema) or not {"schema", "questions"}.isdisjoint(self.options)
 
 
 OPTIONS: Mapping[str, OptionSpec] = {
@@ -164,21 +122,23 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "stop": OptionSpec("VARCHAR[]", "texts that end an answer", texts),
     "system": OptionSpec("VARCHAR", "system message of every prompt", text),
     "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", text),
-    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
-    "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _visible_texts),
-    "grammar": OptionSpec("VARCHAR", "rules that an answer keeps to, in EBNF", _grammar),
+    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", option_checks.on_error),
+    "choices": OptionSpec(
+        "VARCHAR[]", "the only answers allowed: a list, or a map to descriptions", option_checks.choices
+    ),
+    "grammar": OptionSpec("VARCHAR", "rules that an answer keeps to, in EBNF", option_checks.grammar),
     "lo": OptionSpec("DOUBLE", "lowest score (0), or least number", number(-1e9, 1e9)),
     "hi": OptionSpec("DOUBLE", "highest score (10), or greatest number", number(-1e9, 1e9)),
-    "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
+    "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", option_checks.schema),
     "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
     "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
     "field_order": OptionSpec(
-        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", _field_order
+        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", option_checks.field_order
     ),
     "thinking": OptionSpec(
         "ANY",
         f"before an answer: 'off' (default), 'low' ({LOW} tokens), 'high' ({HIGH}) or a number",
-        _thinking,
+        option_checks.thinking,
     ),
     "deadline": OptionSpec(
         "ANY",
@@ -186,8 +146,14 @@ OPTIONS: Mapping[str, OptionSpec] = {
         seconds_of,
     ),
     "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
-    "read": OptionSpec("VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", _read),
+    "read": OptionSpec(
+        "VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", option_checks.read
+    ),
     "threshold": OptionSpec("DOUBLE", "least probability of a label that applies (0.5)", number(0, 1)),
+    "levels": OptionSpec("VARCHAR[]", "names of the scores 0, 1, .. from low to high", option_checks.levels),
+    "questions": OptionSpec(
+        "ANY", f"typed questions about each row: {QUESTIONS_EXAMPLE}", option_checks.questions
+    ),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
@@ -199,6 +165,12 @@ _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "example
 _TYPED = tuple(name for name in _COMMON if name != "stop")
 # Of what is not written there is no sampling, and no thoughts come before it.
 _WEIGHED = ("system", "model", "on_error", "deadline", "slo", "field_order", "examples", "read")
+_STATED = ("system", "model", "on_error", "deadline", "slo", "field_order", "read")
+_OF_LEVELS = tuple(name for name in _WEIGHED if name not in _TYPED)
+
+
+def _choice_of(options: Options) -> ChoiceAnswer:
+    return ChoiceAnswer(options.choices, descriptions=options.descriptions)
 
 
 def _held_to(options: Options) -> Grammar | None:
@@ -221,13 +193,17 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm": FunctionSpec(
         (*_COMMON, "choices", "grammar", "min_confidence"),
         (),
-        lambda o: ChoiceAnswer(o.choices) if o.choices else Text(grammar=_held_to(o)),
+        lambda o: _choice_of(o) if o.choices else Text(grammar=_held_to(o)),
     ),
     "llm_filter": FunctionSpec((*_TYPED, "min_confidence"), (), lambda o: YesNo()),
     "llm_classify": FunctionSpec(
-        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: ChoiceAnswer(o.choices)
+        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: _choice_of(o)
     ),
-    "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(*o.score_bounds)),
+    "llm_score": FunctionSpec(
+        (*_TYPED, "lo", "hi", "levels", *_OF_LEVELS),
+        (),
+        lambda o: ExpectedLevel(o.levels) if o.levels else Number(*o.score_bounds),
+    ),
     "llm_extract": FunctionSpec((*_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))),
     "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
     "llm_int": _single_number("BIGINT"),
@@ -236,12 +212,23 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm_date": _single("DATE"),
     "llm_prob": FunctionSpec(_WEIGHED, (), lambda o: Probability()),
     "llm_probs": FunctionSpec(
-        (*_WEIGHED, "choices"), ("choices",), lambda o: Distribution(o.choices),
+        (*_WEIGHED, "choices"),
+        ("choices",),
+        lambda o: Distribution(o.choices, o.descriptions),
         schema='"MAP(VARCHAR, DOUBLE)"',
     ),
     "llm_tags": FunctionSpec(
-        (*(name for name in _WEIGHED if name != "examples"), "choices", "threshold"), ("choices",),
-        lambda o: Labelling(o.choices, o.threshold), schema='["VARCHAR"]',
+        (*(name for name in _WEIGHED if name != "examples"), "choices", "threshold"),
+        ("choices",),
+        lambda o: Labelling(o.choices, o.descriptions, o.threshold),
+        schema='["VARCHAR"]',
+    ),
+    "llm_decide": FunctionSpec(
+        ("questions", *_STATED),
+        ("questions",),
+        lambda o: Decided(tuple(each.key for each in o.questions), questions=o.questions),
+        template="{}",
+        positional=("questions",),
     ),
 }
 
@@ -271,12 +258,17 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     for name in spec.required:
         if name not in set_ones:
             raise OptionError(f"{function}() needs {name} := {_example(name)}")
-    options = Options(**{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()})
+    options = Options(
+        **{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()},
+        descriptions=descriptions_of(set_ones.get("choices")),
+    )
     if options.min_confidence is not None and function == "llm" and not options.choices:
         raise OptionError("min_confidence needs choices := [..]: free text has no one probability to compare")
     if options.grammar and options.choices:
         raise OptionError("choices and grammar both say what an answer may be; leave one out")
     _check_bounds(function, options)
+    if function == "llm_score":
+        _check_levels(options, set_ones)
     if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
         check_number(function, options.choices, 1 if isinstance(kind, Labelling) else 2)
     return options
@@ -295,5 +287,17 @@ def _check_bounds(function: str, options: Options) -> None:
             raise OptionError(f"{name} of llm_int() must be a whole number, not {bound:g}")
 
 
+def _check_levels(options: Options, given: Iterable[str]) -> None:
+    """See that nothing is asked of levels that is for numbers, nor of numbers that is for levels."""
+    for name in given:
+        if name in _OF_LEVELS and not options.levels:
+            raise OptionError(f"{name} needs levels := [..]: other scores are written, not weighed")
+        if options.levels and name != "levels" and name not in _WEIGHED:
+            raise OptionError(f"levels are weighed, not written, so {name} has no meaning; leave it out")
+
+
 def _example(name: str) -> str:
-    return {"choices": "['positive', 'negative']", "schema": SCHEMA_EXAMPLE}.get(name, "..")
+    found = {
+        "choices": "['positive', 'negative']", "schema": SCHEMA_EXAMPLE, "questions": f"'{QUESTIONS_EXAMPLE}'"
+    }  # fmt: skip
+    return found.get(name, "..")

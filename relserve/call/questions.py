@@ -22,7 +22,7 @@ QuestionKind = Literal["noul", "choice", "score"]
 EXAMPLE = '{"complaint": {"type": "noul", "instructions": "Is it a complaint?"}}'
 MOST_QUESTIONS = 64  # as vLLM's own endpoint takes
 MOST_LEVELS = 10
-_KINDS: Mapping[str, QuestionKind] = {
+KINDS: Mapping[str, QuestionKind] = {
     "noul": "noul", "predicate": "noul", "choice": "choice", "score": "score",
 }  # fmt: skip
 _TYPES = "'noul' (or 'predicate'), 'choice' or 'score'"
@@ -75,6 +75,17 @@ def read_questions(given: Any) -> tuple[TypedQuestion, ...]:
     return tuple(_question(text("the id of a question", key), asked) for key, asked in named)
 
 
+def descriptions_of(choices: Any) -> tuple[str | None, ...]:
+    """What a call says of each of its choices; nothing where it gives a list.
+
+    Raises:
+        OptionError: a description is no text.
+    """
+    if not isinstance(choices, Mapping):
+        return ()
+    return tuple(_description("choices", choice, told) for choice, told in choices.items())
+
+
 def _parsed(given: str) -> Any:
     """What a JSON text says."""
 
@@ -106,7 +117,7 @@ def _question(key: str, asked: Any) -> TypedQuestion:
             near = get_close_matches(str(name), _FIELDS, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
             raise OptionError(f"{where} has no field {name!r}.{meant} It takes: {', '.join(_FIELDS)}")
-    kind = _KINDS.get(asked["type"]) if isinstance(asked.get("type"), str) else None
+    kind = KINDS.get(asked["type"]) if isinstance(asked.get("type"), str) else None
     if kind is None:
         raise OptionError(f"{where}: type must be {_TYPES}, not {_shown(asked.get('type'))}")
     instructions = text(f"{where}: instructions", asked.get("instructions"))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from relserve.call.answer_types import Answer, AnswerType, Grammar
-from relserve.call.decisions import Decision, Labelling, Read
+from relserve.call.decisions import Decision, FollowUp, Read
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, WorkflowStep
@@ -140,7 +140,7 @@ class Sampling:
     sure_at: float = 1.0  # from which on the probability may be told as less than it is, but not below this
     thinking: int = 0  # most tokens of thoughts, which come before the answer and do not count for max_tokens
     read: Read | None = None  # replies are to tell the probabilities of all choices of the grammar, read so
-    per_choice: bool = False  # of each choice that it applies, not beside the others; see `PerChoice`
+    follow_ups: tuple[FollowUp, ...] = ()  # asked after each prompt in its place; see `PerQuestion`
 
     @property
     def output_cap(self) -> int:
@@ -176,7 +176,8 @@ def sampling_of(function: str, options: Options) -> Sampling:
     return Sampling(
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
-        options.thinking, options.read if isinstance(kind, Decision) else None, isinstance(kind, Labelling),
+        options.thinking, options.read if isinstance(kind, Decision) else None,
+        kind.follow_ups if isinstance(kind, Decision) else (),
     )  # fmt: skip
 
 
@@ -198,6 +199,7 @@ class Submission:
             one in which it was asked; None: nobody traces.
         turns: of a chat before each prompt: examples of what is asked and answered.
         labels: by which the prompts name the choices, where an engine reads these; see `Labels`.
+        own_labels: of each prompt, in place of `labels`, where the prompts have grammars of their own.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -220,6 +222,7 @@ class Submission:
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
     turns: tuple[ChatTurn, ...] = ()
     labels: tuple[str, ...] = ()
+    own_labels: Sequence[tuple[str, ...]] | None = None
 
     @property
     def lead(self) -> str:
@@ -238,17 +241,21 @@ class Submission:
         return self.sampling.grammar if own is None else own
 
     def as_for(self, index: int) -> Submission:
-        """The submission with the grammar of one prompt as that of all."""
-        if self.grammars is None:
+        """The submission with the grammar and the labels of one prompt as those of all."""
+        if self.grammars is None and self.own_labels is None:
             return self
         sampling = replace(self.sampling, grammar=self.grammar_of(index))
-        return replace(self, sampling=sampling, grammars=None)
+        labels = self.labels if self.own_labels is None else self.own_labels[index]
+        return replace(self, sampling=sampling, labels=labels, grammars=None, own_labels=None)
 
     def part(self, indices: Sequence[int], rows: int | None) -> Submission:
         """Some of its prompts, in this order, as a submission; `rows` as of the attribute."""
-        prompts, grammars = [self.prompts[i] for i in indices], self.grammars
-        own = None if grammars is None else [grammars[i] for i in indices]
-        return replace(self, prompts=prompts, grammars=own, rows=rows)
+        own, labels = self.grammars, self.own_labels
+        return replace(
+            self, prompts=[self.prompts[i] for i in indices], rows=rows,
+            grammars=None if own is None else [own[i] for i in indices],
+            own_labels=None if labels is None else [labels[i] for i in indices],
+        )  # fmt: skip
 
     def as_step(self, step: WorkflowStep) -> Submission:
         """The submission in its place in a workflow, as of now."""

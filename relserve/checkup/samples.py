@@ -46,6 +46,9 @@ CALLS = {
     "llm_prob": SampleCall("'Is the customer asking for a refund? {}', text"),
     "llm_probs": SampleCall("'Who should answer? {}', text, choices := ['sales', 'support']"),
     "llm_tags": SampleCall("'What is this message about? {}', text, choices := ['refund', 'praise']"),
+    "llm_decide": SampleCall(
+        "text, '{\"refund\": {\"type\": \"noul\", \"instructions\": \"Is it about a refund?\"}}'"
+    ),
     "llm_extract": SampleCall(
         '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
         ({"product": "kettle", "days": 2},),

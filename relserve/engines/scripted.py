@@ -141,7 +141,7 @@ class ScriptedEngine:
 
     def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
         """The probabilities of the choices, and the most probable one."""
-        grammar = submission.sampling.grammar
+        grammar = submission.grammar_of(index)
         assert grammar is not None
         found = weights_by_hash(prompt, len(grammar.choices)) if self.sure(prompt) is not None else None
         best = max(zip(found, grammar.choices, strict=True))[1] if found else grammar.choices[0]

@@ -15,6 +15,7 @@ from relserve_duckdb.udf.site import ARROW_TYPES
 
 from relserve.api import new_session
 from relserve.call.answer_types import Answer
+from relserve.call.decided import Decided
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
@@ -99,8 +100,9 @@ class Call:
     def column_of(self, values: list[Any]) -> pa.Array:
         """Answers as a column of their type; of a function with a schema they are JSON until here."""
         spec = FUNCTIONS[self.function]
-        column = to_arrow(values, ARROW_TYPES[spec.answer_type(self.options).sql_type])
-        schema = self.options.schema or spec.schema
+        kind = spec.answer_type(self.options)
+        column = to_arrow(values, ARROW_TYPES[kind.sql_type])
+        schema = kind.schema if isinstance(kind, Decided) else self.options.schema or spec.schema
         return typed(column, schema) if schema else column
 
     def picked(self, names: Sequence[Any]) -> list[int]:

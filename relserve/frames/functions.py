@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import partial
 from typing import Any, Protocol, cast
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ class FrameFunction(Protocol):
     def __call__(
         self,
         data: Any,
-        template: str,
+        template: Any,  # in its place the questions of llm_decide
         *,
         columns: Iterable[Any] | None = None,
         name: str | None = None,
@@ -47,8 +46,8 @@ class FrameFunction(Protocol):
 def synchronous(function: str) -> FrameFunction:
     """relserve.llm and so on."""
 
-    def run(data: Any, template: str, **given: Any) -> Any:
-        value, told = answer(call_of(function, data, template, given))
+    def run(data: Any, *placed: Any, **given: Any) -> Any:
+        value, told = answer(_call_by_place(function, data, placed, given))
         warn(told, stacklevel=2)
         return value
 
@@ -58,8 +57,8 @@ def synchronous(function: str) -> FrameFunction:
 def asynchronous(function: str) -> FrameFunction:
     """relserve.allm and so on: the same in a thread, to be awaited."""
 
-    async def run(data: Any, template: str, **given: Any) -> Any:
-        call = call_of(function, data, template, given)
+    async def run(data: Any, *placed: Any, **given: Any) -> Any:
+        call = _call_by_place(function, data, placed, given)
         value, told = await in_thread(lambda cancel: answer(call, cancel))
         warn(told, stacklevel=2)
         return value
@@ -75,6 +74,23 @@ def llm_queries() -> pa.Table:
 def llm_errors() -> pa.Table:
     """One row a failed prompt of this process's dataframe calls, as llm_errors() has them in SQL."""
     return HISTORY.errors_table()
+
+
+def _call_by_place(function: str, data: Any, placed: Sequence[Any], given: Mapping[str, Any]) -> Call:
+    """The call whose template, or options, come by position."""
+    own, names = FUNCTIONS[function].template, _placed_names(function)
+    if len(placed) > len(names):
+        raise TypeError(f"{function}() takes {1 + len(names)} arguments by position, not {1 + len(placed)}")
+    named = {**given, **dict(zip(names, placed, strict=False))}
+    if not own and "template" not in named:
+        raise TypeError(f"{function}() misses its template: what to ask, with a {{placeholder}} for a column")
+    return call_of(function, data, own or named.pop("template"), named)
+
+
+def _placed_names(function: str) -> tuple[str, ...]:
+    """What may come by position after the data."""
+    spec = FUNCTIONS[function]
+    return spec.positional if spec.template else ("template",)
 
 
 def call_of(function: str, data: Any, template: str, given: Mapping[str, Any]) -> Call:
@@ -120,13 +136,9 @@ def _plain(value: Any) -> Any:
 
 def _dressed(run: Callable[..., Any], function: str, name: str) -> FrameFunction:
     """The function with the name, signature and help that a user looks up."""
-    keywords = {"model": None, **dict.fromkeys(_options_of(function))}
-    own = FUNCTIONS[function].template
-    run = partial(run, template=own) if own else run
-    first = [
-        inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for each in ("data", *([] if own else ["template"]))
-    ]
+    placed = _placed_names(function)
+    keywords = {"model": None, **dict.fromkeys(each for each in _options_of(function) if each not in placed)}
+    first = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in ("data", *placed)]
     named = [
         inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=None) for each in (*_OWN, *keywords)
     ]

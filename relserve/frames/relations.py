@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import duckdb
 from relserve_duckdb.text.call_limits import MAX_VALUES
 from relserve_duckdb.user.relation import Relation
 
+from relserve.call.options import FUNCTIONS
 from relserve.call.template import Template
 from relserve.errors import UsageError
 from relserve.frames.arrow_frames import ArrowFrame
@@ -36,8 +38,9 @@ def add_in_sql(relation: Relation, call: Call) -> Any:
         # a lone STRUCT would be taken for a whole row; and a whole row may have any number of fields
         pairs = zip(template.names, values, strict=True)
         values = [_struct(dict(pairs))]
-    options = [f"{name} := {_literal(value)}" for name, value in call.given.items()]
-    arguments = ", ".join([_literal(call.template), *values, *options])
+    options = [f"{name} := {_literal(_as_option(name, value))}" for name, value in call.given.items()]
+    asked = [] if FUNCTIONS[call.function].template else [_literal(call.template)]
+    arguments = ", ".join([*asked, *values, *options])
     return relation.project(f"*, {call.function}({arguments}) AS {_identifier(call.name)}")
 
 
@@ -66,8 +69,15 @@ def _struct(fields: Mapping[str, str]) -> str:
     return f"system.main.struct_pack({named})"
 
 
+def _as_option(name: str, value: Any) -> Any:
+    """An option's value as SQL takes it: typed questions as JSON, for they may differ in their fields."""
+    return json.dumps(value) if name == "questions" and not isinstance(value, str) else value
+
+
 def _literal(value: Any) -> str:
     """An option's value, or text, in SQL."""
+    if value is None:
+        return "NULL"
     if isinstance(value, Mapping):
         return _struct({str(key): _literal(each) for key, each in value.items()})
     if isinstance(value, (list, tuple)):

@@ -156,8 +156,8 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
         del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
     if sampling["read"] is None:
         del sampling["read"]  # likewise
-    if not sampling["per_choice"]:
-        del sampling["per_choice"]
+    if not sampling["follow_ups"]:
+        del sampling["follow_ups"]
     own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]
     own += [{"turns": submission.turns}] if submission.turns else []
     shape = json.dumps([fingerprint, submission.system, sampling, *own])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from relserve.call.answer_types import Answer, AnswerType, ChoiceAnswer, Extract, Text
+from relserve.call.decided import Decided
 from relserve.call.decisions import Distribution, Labelling
 from relserve.call.loops import loop_start
 from relserve.call.relquery import Reply
@@ -116,7 +117,7 @@ def habit_of(kind: AnswerType, model: str) -> Habit | None:
         return None
     if isinstance(kind, Text):
         return FirstHabit((LoopingTexts(), SameAnswer()))
-    is_json = isinstance(kind, (Extract, Distribution, Labelling))
+    is_json = isinstance(kind, (Extract, Distribution, Labelling, Decided))
     return SameAnswer(is_choice=isinstance(kind, (ChoiceAnswer, Distribution)), is_json=is_json)
 
 

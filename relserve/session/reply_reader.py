@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from relserve.call.answer_types import Answer, Grammar, judge_cut
+from relserve.call.decided import Decided
 from relserve.call.decisions import Decision
 from relserve.call.relquery import CallSite, Reply
 from relserve.errors import EngineError, Failure, FailureKind
@@ -38,6 +39,8 @@ class ReplyReader:
         return list(map(self._read, replies, grammars))
 
     def _read(self, reply: Reply, grammar: Grammar | None = None) -> Answer:
+        if isinstance(self._kind, Decided) and reply.failure is not None and reply.probabilities is not None:
+            return Answer(self._kind.value_of(reply.probabilities), reply.failure)  # some questions failed
         if reply.failure is not None or reply.text is None:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
         if isinstance(self._kind, Decision):

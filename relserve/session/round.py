@@ -15,7 +15,7 @@ from relserve.errors import FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Key
 from relserve.session.pending_replies import PendingReplies
-from relserve.session.per_choice import PerChoice
+from relserve.session.per_question import PerQuestion
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
 from relserve.session.reply_reader import ReplyReader
@@ -72,7 +72,7 @@ class Round:
         is_whole: Callable[[str], bool] | None = None,
     ) -> None:
         self._site, self._folded, self._known = site, folded, known
-        self._engine = PerChoice(engine) if site.sampling.per_choice else engine
+        self._engine = PerQuestion(engine) if site.sampling.follow_ups else engine
         self._cached, self._recorder, self._watch = cached, recorder, watch
         self._reader = ReplyReader(site, engine.model, is_whole)
         self._keys = folded.keys

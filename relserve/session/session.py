@@ -24,7 +24,7 @@ from relserve.session.history import History, QueryRecord
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_key, submission_of
 from relserve.session.pending_replies import PendingReplies
-from relserve.session.per_choice import questions_of
+from relserve.session.per_question import questions_of
 from relserve.session.progress import Progress
 from relserve.session.round import Enough
 
@@ -193,7 +193,7 @@ class Session:
             )
         kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
         asked, num_kept = submission, num_cached
-        if submission.sampling.per_choice:
+        if submission.sampling.follow_ups:
             asked = questions_of(submission)
             num_kept = num_cached and num_cached * len(asked.prompts) // len(submission.prompts)
         found = estimate(engine, asked, record, self.history, num_kept, kept)

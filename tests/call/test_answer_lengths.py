@@ -11,6 +11,7 @@ import pytest
 
 from relserve.call.answer_types import Grammar, Number
 from relserve.call.options import FUNCTIONS, Options, parse_options
+from relserve.call.questions import EXAMPLE
 from relserve.call.rel_tag import MAX_KIND, RelTag, read_tag
 from relserve.call.relquery import CallSite, Sampling, Submission, sampling_of
 from relserve.call.schema import schema_text_of, shape_of
@@ -112,6 +113,7 @@ def test_a_kind_tells_nothing_of_its_template() -> None:
 def test_a_tag_comes_back_as_it_went(function: str) -> None:
     options = {"choices": ["a", "b"]} if function in ("llm_classify", "llm_probs", "llm_tags") else {}
     options |= {"schema": "DATE"} if function == "llm_extract" else {}
+    options |= {"questions": EXAMPLE} if function == "llm_decide" else {}
     parsed = parse_options(function, options)
     submission = Submission("r", ["a", "b"], sampling_of(function, parsed), kind=kind_of(function, **options))
     tag = submission.tag()

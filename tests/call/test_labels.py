@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from relserve.call.decisions import YES_NO
-from relserve.call.labels import Labels, labels_of
+from relserve.call.labels import Labels, labels_of, with_own_labels
 from relserve.call.options import parse_options
 from relserve.call.relquery import CallSite, Submission
 from relserve.call.template import Template
+from relserve.session.per_question import questions_of
 
 TEAMS = ("sales", "support, or so")
 
@@ -37,3 +38,28 @@ def test_prompts_and_examples_name_the_choices_by_their_labels_and_back() -> Non
     assert (plain.prompts, plain.labels) == (submission.prompts, ())
     assert plain.turns[0].assistant == "sales"
     assert words.asked(submission).prompts == submission.prompts
+
+
+def test_after_a_state_the_labels_stand_where_the_choices_stood_and_each_question_has_its_own() -> None:
+    questions = {
+        "angry": {"type": "noul", "instructions": "Angry?"},
+        "team": {"type": "choice", "instructions": "Team?", "criteria": {"sales": "prices", "support": None}},
+    }
+    options = parse_options("llm_decide", {"questions": questions})
+    site = CallSite("llm_decide", Template.parse("{}").bind(1), options)
+    submission = questions_of(Submission("r", ["It broke."], site.sampling))
+    yes_no = "It broke.\nAngry?\nAnswer with exactly one of: yes, no."
+    team = "It broke.\nTeam?\nsales: prices\n"
+    assert submission.prompts == [yes_no, f"{team}Answer with exactly one of: sales, support."]
+
+    def by_last(submission: Submission) -> Submission:
+        assert submission.sampling.grammar is not None
+        return labels_of(submission.sampling.grammar.choices)[:2][-1].asked(submission)
+
+    asked = with_own_labels(submission, by_last)
+    letters = "A: sales\nB: support\nAnswer with exactly one of: A, B."
+    assert asked.prompts == [yes_no, team + letters]
+    assert asked.own_labels == [YES_NO, ("A", "B")]
+    one = asked.part([1], None).as_for(0)
+    assert one.labels == ("A", "B")
+    assert Labels(("sales", "support"), ("A", "B")).without(one).prompts == [submission.prompts[1]]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from relserve.call.options import FUNCTIONS, parse_options
+from relserve.call.questions import EXAMPLE
 from relserve.call.slo import Slo, slo_of
 from relserve.errors import OptionError, UsageError
 
@@ -24,7 +25,7 @@ def classes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_function_takes_a_class(function: str) -> None:
     more: dict[str, dict[str, Any]] = {
         "llm_classify": {"choices": ["a", "b"]}, "llm_probs": {"choices": ["a", "b"]},
-        "llm_tags": {"choices": ["a"]},
+        "llm_tags": {"choices": ["a"]}, "llm_decide": {"questions": EXAMPLE},
         "llm_extract": {"schema": '{"a": "BIGINT"}'},
     }  # fmt: skip
     given = {"slo": "interactive", **more.get(function, {})}

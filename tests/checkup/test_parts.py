@@ -82,5 +82,5 @@ def test_right_answers_are_right_however_they_are_written() -> None:
 
     with connect(engine=ScriptedEngine(script), progress=False, cache=False) as con:
         graded = {sample.function: sample.is_right for sample in samples.ask_all(con)}
-    free = dict.fromkeys(("llm", "llm_agg", "llm_prob", "llm_probs", "llm_tags"))
+    free = dict.fromkeys(("llm", "llm_agg", "llm_prob", "llm_probs", "llm_tags", "llm_decide"))
     assert graded == {**dict.fromkeys(samples.CALLS, True), **free}

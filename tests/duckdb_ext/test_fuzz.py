@@ -33,7 +33,7 @@ NUM_CASES = int(os.environ.get("FUZZ_CASES", "250"))
 TYPES = {
     "llm": str, "llm_filter": bool, "llm_classify": str, "llm_score": float, "llm_agg": str,
     "llm_int": int, "llm_double": float, "llm_bool": bool, "llm_date": datetime.date,
-    "llm_prob": float, "llm_probs": dict, "llm_tags": list,
+    "llm_prob": float, "llm_probs": dict, "llm_tags": list, "llm_decide": dict,
 }  # fmt: skip
 
 pytestmark = pytest.mark.timeout(0 if NUM_CASES > 1000 else 300)

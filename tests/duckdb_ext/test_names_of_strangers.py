@@ -33,6 +33,7 @@ STATEMENTS = (
     "SELECT llm_classify('Which is {}?', body, choices := '[a]'::VARCHAR[]) FROM t",
     "SELECT llm_extract('Of {}', body, schema := '{\"brand\": \"VARCHAR\"}') FROM t",
     "SELECT llm_int('How many {} {}?', i, body) FROM t",
+    "SELECT llm_decide(body, '{\"a\": {\"type\": \"noul\", \"instructions\": \"Good?\"}}') FROM t",
     "SELECT i FROM t WHERE llm_filter('Is {} good?', body) LIMIT 1",
     "SELECT i FROM t WHERE llm_filter('Is {} good?', body) AND llm('{}?', body) = 'x'",
     "SELECT llm_agg('All: {}', body) FROM t",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
-from relserve.call.options import Options
-from relserve.call.relquery import RelQuery
+from relserve.call.options import Options, parse_options
+from relserve.call.relquery import RelQuery, Submission
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import Failure, FailureKind
 from relserve.session.session import Session
 
 Ask = Callable[..., list[Any]]
@@ -63,3 +65,32 @@ def test_another_threshold_asks_nothing(ask: Ask, engine: ScriptedEngine) -> Non
     assert engine.num_prompts == 4  # two labels of two rows
     assert ask("llm_tags", threshold=0.0) == ['["x", "y"]'] * 2
     assert engine.num_prompts == 4
+
+
+def test_a_row_of_which_a_question_failed_is_asked_again(tmp_path: Path) -> None:
+    failing = [True]
+
+    def script(prompt: str, submission: Submission) -> str | Failure:
+        return Failure(FailureKind.REFUSED, "too rude") if failing[0] and "Angry?" in prompt else "yes"
+
+    asked = {name: {"type": "noul", "instructions": f"{name}?"} for name in ("Angry", "Late")}
+    engine = ScriptedEngine(script, identity="the model")
+    cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
+    options = parse_options("llm_decide", {"questions": asked})
+
+    def values() -> list[Any]:
+        relquery = RelQuery("llm_decide", Template.parse("{}").bind(1), [("a",)], options)
+        found = Session(lambda model: engine, cache=cache).run(relquery).values
+        cache.flush()
+        return [json.loads(each) for each in found]
+
+    (first,) = values()
+    assert first["Angry"] is None
+    assert 0 <= first["Late"] <= 1
+    failing[0] = False
+    (second,) = values()
+    assert second["Late"] == first["Late"]
+    assert second["Angry"] is not None
+    assert values() == [second]
+    assert engine.num_prompts == 4
+    cache.close()

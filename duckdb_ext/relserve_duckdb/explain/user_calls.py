@@ -21,7 +21,7 @@ _CHECKED = re.compile(  # options, as bound
     r"CASE\s++WHEN \(?+regexp_matches\('STRUCT\(__relserve_0 (?>.*? ELSE )(.*) END", re.S
 )
 _FILTER, _NOT_NULL = ") FILTER (WHERE (", " IS NOT NULL))"
-_TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.schema or "schema" in spec.options)
+_TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.is_json)
 
 
 def with_user_calls(expression: str) -> str:

@@ -26,7 +26,7 @@ _PLAIN = (
 _STREAMING = {"expressions", "from_", "joins", "where", "limit", "offset", "with_"}
 _WRAPPER = {"expressions", "from_", "limit", "with_"}
 _FUNCTIONS = tuple(  # whose answers a condition reads as they are, and not out of JSON
-    name for name in ROW_FUNCTIONS if not FUNCTIONS[name].schema and "schema" not in FUNCTIONS[name].options
+    name for name in ROW_FUNCTIONS if not FUNCTIONS[name].is_json
 )
 
 

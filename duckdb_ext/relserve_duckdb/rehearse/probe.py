@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from relserve.call.answer_types import ChoiceAnswer, Number, Text, YesNo
-from relserve.call.decisions import Probability
+from relserve.call.decisions import ExpectedLevel, Probability
 from relserve.call.options import FUNCTIONS
 from relserve.session.folding import FoldedRows
 from relserve_duckdb.rehearse.rehearsal import Rehearsal
@@ -154,6 +154,8 @@ def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
             values = list(kind.choices[:MAX_CHOICES])
         case Number():
             values = [kind.hi, kind.lo]
+        case ExpectedLevel():
+            values = [len(kind.choices) - 1.0, 0.0]
         case Probability():
             values = [1.0, 0.0]
         case Text():

@@ -198,6 +198,9 @@ def _read(node: exp.Anonymous, function: str) -> LlmCall:
         return LlmCall(node, function, None, tuple(positional), named)
     own = FUNCTIONS[function].template
     if own:
+        for name in FUNCTIONS[function].positional:
+            if name not in named and len(positional) > 1:
+                named[name] = positional.pop(1)
         return LlmCall(node, function, exp.Literal.string(own), tuple(positional), named)
     template = positional[0] if positional else named.pop("prompt", None)
     values = positional[1:]

@@ -9,12 +9,15 @@ such as `||` as functions too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import duckdb
 
-from relserve.call.options import FUNCTIONS
+from relserve.call.decided import FIELD_TYPES
+from relserve.call.options import FUNCTIONS, FunctionSpec
+from relserve.call.questions import KINDS
 from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES, TEXT2SQL_QUERY
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
@@ -147,11 +150,13 @@ def _question_signature(udfs: Udfs) -> str:
 def parameters_of(function: str, slots: Slots) -> str:
     """The parameters of a function's macro: the template, the values, and each option as a named one.
 
-    A function with a template of its own takes none.
+    A function with a template of its own takes none. DuckDB takes parameters of either kind by position.
     """
     spec = FUNCTIONS[function]
-    named = [f"{name} := NULL" for name in spec.options]
-    return f"({', '.join([*([] if spec.template else ['prompt']), *slots.taken, *named])})"
+    named = [f"{name} := NULL" for name in spec.options if name not in spec.positional]
+    taken = [*([] if spec.template else ["prompt"]), *slots.taken]
+    taken[1:1] = [f"{name} := NULL" for name in spec.positional]
+    return f"({', '.join([*taken, *named])})"
 
 
 def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = ()) -> str:
@@ -164,8 +169,43 @@ def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = 
     options = slots.options.format(_json_of(spec.options))
     prompt = "'" + spec.template.replace("'", "''") + "'" if spec.template else "prompt"
     call = f"{udf_name}({prompt}, {options}, {', '.join([*hidden, *slots.given])})"
-    schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
-    return f"system.main.from_json({call}, {schema})" if schema else call
+    return f"system.main.from_json({call}, {_schema_of(spec)})" if spec.is_json else call
+
+
+def _schema_of(spec: FunctionSpec) -> str:
+    """The expression that gives from_json the type of a function's answers."""
+    if "schema" in spec.options:
+        return _SCHEMA
+    return _questions_schema() if "questions" in spec.options else f"'{spec.schema}'"
+
+
+def _questions_schema() -> str:
+    """The type of typed questions: an expression that makes a field of each, by its name and its type.
+
+    Where it is not what `read_questions` takes, the UDF says so.
+    """
+    names, types = (
+        f"CASE system.main.json_type(q) WHEN 'ARRAY' THEN system.main.json_extract_string(q, '$[*].{field}') "
+        f"ELSE {of_object} END"
+        for field, of_object in (
+            ("name", "system.main.json_keys(q)"),
+            ("type", "system.main.json_extract_string(q, '$.*.type')"),
+        )
+    )
+    listed = ", ".join(f"'{name}'" for name in KINDS)
+    schema = f"system.main.to_json(system.main.map({names}, {types}))::VARCHAR"
+    for name, kind in KINDS.items():  # no name can hold a quote that is not escaped
+        schema = f"system.main.replace({schema}, ':\"{name}\"', ':{json.dumps(FIELD_TYPES[kind])}')"
+    folded = f"system.main.list_transform({names}, lambda name: system.main.lower(name))"
+    return f"""CASE WHEN questions IS NULL THEN '"VARCHAR"'
+        ELSE system.main.list_extract(system.main.list_transform(system.main.list_value(
+            CASE WHEN system.main.typeof(questions) <> 'VARCHAR' THEN system.main.to_json(questions)::VARCHAR
+            WHEN system.main.json_valid(questions::VARCHAR) THEN questions::VARCHAR END
+        ), lambda q: CASE WHEN system.main.len({names}) = system.main.len({types})
+            AND system.main.len(system.main.list_distinct({folded})) = system.main.len({types})
+            AND system.main.len({types}) > 0
+            AND system.main.list_has_all(system.main.list_value({listed}), {types}) THEN {schema}
+            ELSE '"VARCHAR"' END), 1) END"""
 
 
 def _json_of(parameters: Iterable[str]) -> str:

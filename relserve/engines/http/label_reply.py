@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from relserve.call.answer_types import Grammar
-from relserve.call.labels import labels_of
+from relserve.call.labels import labels_of, with_own_labels
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.engines.http.choice_share import UNTOLD
 from relserve.engines.http.confidence import told_tokens
@@ -27,17 +27,22 @@ def as_asked(submission: Submission) -> Submission:
     Raises:
         OptionError: the sum over all spellings is asked for.
     """
-    grammar = submission.sampling.grammar
-    if submission.sampling.read is None or grammar is None:
+    if submission.sampling.read is None or not submission.has_grammars:
         return submission
     if submission.sampling.read == "exact":
         raise OptionError(
             "read := 'exact' asks about tokens that a server does not tell; leave it out, or name a model "
             "that runs here"
         )
-    labels = labels_of(grammar.choices)[:2][-1]
+    is_one = submission.grammars is None
+    asked = _labelled(submission) if is_one else with_own_labels(submission, _labelled)
     sampling = replace(submission.sampling, grammar=None, with_confidence=True, max_tokens=1)
-    return replace(labels.asked(submission), sampling=sampling, grammars=None)
+    return replace(asked, sampling=sampling, grammars=None)
+
+
+def _labelled(submission: Submission) -> Submission:
+    assert submission.sampling.grammar is not None
+    return labels_of(submission.sampling.grammar.choices)[:2][-1].asked(submission)
 
 
 def read_labels(data: object, index: int, labels: Sequence[str]) -> Reply:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from relserve.call.answer_types import Grammar
-from relserve.call.labels import Labels, labels_of
+from relserve.call.labels import Labels, labels_of, with_own_labels
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.dialogue import (
     MOST_SCORED,
@@ -48,8 +49,12 @@ def as_read(engine: RunningEngine, submission: Submission) -> Submission:
 
     With the first labels that are one token each, else 'exact'.
     """
-    grammar = submission.sampling.grammar
-    if submission.sampling.read != "label" or submission.labels or grammar is None:
+    was_asked = submission.labels or submission.own_labels is not None
+    if submission.sampling.read != "label" or was_asked:
+        return submission
+    if submission.grammars is not None:
+        return with_own_labels(submission, partial(as_read, engine))
+    if (grammar := submission.sampling.grammar) is None:
         return submission
     for labels in labels_of(grammar.choices):
         if groups_of(engine, labels.labels) is not None:

@@ -155,12 +155,16 @@ def test_typed_answers(installed: Installed, serve: Serve) -> None:
     service = serve(script=by_hash)
     sql = """SELECT llm_int('{}', 1), llm_double('{}', 1), llm_bool('{}', 1), llm_date('{}', 1),
         llm_extract('{}', 'x', schema := {'name': 'VARCHAR', 'ages': 'BIGINT[]'}),
-        llm_prob('{}', 1), llm_probs('{}', 1, choices := ['a', 'b']), llm_tags('{}', 1, choices := ['a'])"""
+        llm_prob('{}', 1), llm_probs('{}', 1, choices := ['a', 'b']), llm_tags('{}', 1, choices := ['a']),
+        llm_decide(1, '{"a": {"type": "noul", "instructions": "?"},
+            "b": {"type": "choice", "instructions": "?", "criteria": {"u": null, "v": "last"}}}')"""
     with installed.connect(service) as con:
         types = con.execute(f"DESCRIBE {sql}").fetchall()
         assert [kind for _, kind, *_ in types] == [
             "BIGINT", "DOUBLE", "BOOLEAN", "DATE", 'STRUCT("name" VARCHAR, ages BIGINT[])',
-            "DOUBLE", "MAP(VARCHAR, DOUBLE)", "VARCHAR[]"
+            "DOUBLE", "MAP(VARCHAR, DOUBLE)", "VARCHAR[]",
+            "STRUCT(a DOUBLE, b STRUCT(choice VARCHAR, probability DOUBLE, "
+            "probabilities MAP(VARCHAR, DOUBLE)))",
         ]  # fmt: skip
         assert con.execute("SELECT count(*) FROM llm_errors()").fetchall() == [(0,)]
         assert len(con.execute(sql).fetchall()) == 1

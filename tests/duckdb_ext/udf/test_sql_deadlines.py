@@ -12,10 +12,14 @@ from relserve_duckdb import Connection
 
 from relserve.api import connect
 from relserve.call.options import FUNCTIONS
+from relserve.call.questions import EXAMPLE
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import OptionError, RowError, RowsFailedWarning
 
-NEEDED = {"choices": ", choices := ['a', 'b']", "schema": ', schema := \'{"a": "INT"}\''}
+NEEDED = {
+    "choices": ", choices := ['a', 'b']", "schema": ', schema := \'{"a": "INT"}\'',
+    "questions": f", questions := '{EXAMPLE}'",
+}  # fmt: skip
 LATE = "SELECT llm('{{}}', i::VARCHAR, deadline := {}) FROM range(10, 40) t(i)"
 
 
@@ -39,7 +43,8 @@ def test_every_function_takes_one(function: str, given: str, seconds: float | No
     engine = ScriptedEngine()
     with connected(engine) as con:
         needed = "".join(NEEDED[name] for name in FUNCTIONS[function].required)
-        call = f"{function}('Say {{}}', t{needed}, deadline := {given})"
+        asked = "t" if FUNCTIONS[function].template else "'Say {}', t"
+        call = f"{function}({asked}{needed}, deadline := {given})"
         assert len(con.execute(f"SELECT {call} FROM (VALUES ('a')) v(t)").fetchall()) == 1
     assert seconds_told(engine) == [seconds if seconds is None else pytest.approx(seconds, abs=10)]
 

@@ -9,8 +9,10 @@ from asking import ask
 from http_fakes import said
 
 from relserve.call.answer_types import ChoiceAnswer, Grammar
+from relserve.call.decisions import YES_NO, FollowUp
 from relserve.engines.http.engine import HttpEngine
 from relserve.errors import FailureKind, OptionError
+from relserve.session.per_question import PerQuestion
 
 TEAMS = ("sales", "support", "nobody")
 
@@ -76,3 +78,22 @@ def test_a_label_that_is_not_among_the_likely_has_no_probability_to_speak_of(fak
 def test_all_spellings_cannot_be_asked_of_a_server(fake):
     with pytest.raises(OptionError, match="read := 'exact' asks about tokens that a server does not tell"):
         asked(fake, said("A"), TEAMS, read="exact")
+
+
+def test_each_question_about_a_state_has_letters_of_its_own_after_it(fake):
+    async def handler(request):
+        letters = "A: sales" in request["messages"][0]["content"]
+        return first_token(**({"A": 0.6, "B": 0.4} if letters else {"yes": 0.9, "no": 0.1}))
+
+    server = fake(handler)
+    asked = tuple(
+        FollowUp(f"{question}\n{ChoiceAnswer(choices).instruction}", choices)
+        for question, choices in (("Angry?", YES_NO), ("Team?", ("sales", "support")))
+    )
+    how = {"max_tokens": 1, "read": "label", "follow_ups": asked}
+    (reply,) = ask(PerQuestion(HttpEngine(server.url)), ["It broke."], **how)
+    assert reply.probabilities == pytest.approx((0.9, 0.1, 0.6, 0.4))
+    assert sorted(body["messages"][0]["content"] for _, body in server.requests) == [
+        "It broke.\nAngry?\nAnswer with exactly one of: yes, no.",
+        "It broke.\nTeam?\nA: sales\nB: support\nAnswer with exactly one of: A, B.",
+    ]

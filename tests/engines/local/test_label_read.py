@@ -11,13 +11,14 @@ import pytest
 from asking import ask
 
 from relserve.call.answer_types import ChoiceAnswer, Grammar
+from relserve.call.decisions import YES_NO, FollowUp
 from relserve.call.labels import labels_of
 from relserve.call.relquery import Reply
 from relserve.engines.local.dialogue import Dialogue
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.label_read import groups_in, weigh
 from relserve.errors import OptionError
-from relserve.session.per_choice import PerChoice
+from relserve.session.per_question import PerQuestion
 
 TOKENS = {
     b"yes": [0], b"Yes": [1], b"no": [2], b"No": [3], b" yes": [4], b" no": [5, 6], b"A": [7], b"B": [8],
@@ -127,12 +128,33 @@ def test_where_tiny_has_no_single_tokens_it_is_asked_exactly(local_engine: Local
 @pytest.mark.vllm
 def test_each_tag_of_a_row_is_one_request_of_one_token(local_engine: LocalEngine) -> None:
     text = " ".join(f"The {i}th dish was cold." for i in range(60))
-    choices = ("price", "food", "staff", "room")
+    tags = tuple(FollowUp(f'Does "{tag}" apply?', YES_NO) for tag in ("price", "food", "staff", "room"))
     (reply,) = ask(
-        PerChoice(local_engine), [f"{text} What is it about?"], grammar=Grammar(choices=choices),
-        max_tokens=1, read="label", per_choice=True,
-    )  # fmt: skip
+        PerQuestion(local_engine), [f"{text} What is it about?"], max_tokens=1, read="label", follow_ups=tags
+    )
     assert reply.probabilities is not None
-    assert len(reply.probabilities) == 4
+    assert len(reply.probabilities) == 8
     assert all(0 < p < 1 for p in reply.probabilities)
     assert reply.usage.output_tokens == 4
+
+
+@pytest.mark.vllm
+def test_questions_of_several_kinds_compute_their_state_once(local_engine: LocalEngine) -> None:
+    def computed(state: str, asked: Sequence[FollowUp]) -> int:
+        """The tokens of prompts that were not in the prefix cache."""
+        engine = PerQuestion(local_engine)
+        (reply,) = ask(engine, [state], max_tokens=1, read="label", follow_ups=tuple(asked))
+        assert reply.probabilities is not None
+        assert len(reply.probabilities) == sum(len(each.choices) for each in asked)
+        return reply.usage.prompt_tokens - reply.usage.cached_tokens
+
+    asked = [
+        FollowUp("Is it a complaint? Answer with yes or no.", YES_NO),
+        FollowUp("Is it urgent? Answer with yes or no.", YES_NO),
+        FollowUp("How is it? Answer with positive or negative.", ("positive", "negative")),
+        FollowUp("What is the mood? Answer with negative or positive.", ("negative", "positive")),
+    ]
+    states = [" ".join(f"The {i}th {what} was cold." for i in range(100)) for what in ("dish", "room")]
+    one = computed(states[0], asked[:1])
+    assert one > 400
+    assert computed(states[1], asked) < 1.6 * one

@@ -22,6 +22,15 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("llm_probs", {"choices": [f"c{i}" for i in range(300)]}),
     ("llm_probs", {"choices": ["a", "b"], "read": "fast"}),
     ("llm_tags", {"choices": ["a"], "threshold": 7}),
+    ("llm_score", {"levels": ["calm"]}),
+    ("llm_score", {"levels": ["calm", "cross"], "hi": 5}),
+]
+BAD_QUESTIONS = [
+    "Is it a complaint?",
+    "[]",
+    '{"a": {"type": "bool", "instructions": "?"}}',
+    '{"a": {"type": "choice", "instructions": "?", "criteria": ["u"]}}',
+    '{"a": {"type": "noul", "instructions": "?"}, "a": {"type": "noul", "instructions": "?"}}',
 ]
 
 
@@ -47,6 +56,21 @@ def test_a_bad_call_is_told_in_the_same_words_everywhere(
     assert said in str(by_server.value)
 
 
+@pytest.mark.parametrize("questions", BAD_QUESTIONS)
+def test_bad_questions_are_told_in_the_same_words_everywhere(serve: Serve, questions: str) -> None:
+    with pytest.raises(relserve.OptionError) as by_frame:
+        relserve.llm_decide(ROWS, questions, engine=ScriptedEngine())
+    sql = f"SELECT llm_decide('a', '{questions}')"
+    with relserve.connect(engine=ScriptedEngine(), progress=False) as con:
+        with pytest.raises(relserve.OptionError) as by_sql:
+            con.execute(sql).fetchall()
+    with pytest.raises(psycopg.Error) as by_server:
+        connect(serve(), autocommit=True).execute(sql)  # type: ignore[call-overload]
+    said = str(by_frame.value)
+    assert said in str(by_sql.value)
+    assert said in str(by_server.value)
+
+
 def test_values_and_null_rows(serve: Serve) -> None:
     con = connect(serve(), autocommit=True)
     yes = weights_by_hash("Answer with exactly one of: yes, no.\nGood? a", 2)[0]
@@ -56,3 +80,13 @@ def test_values_and_null_rows(serve: Serve) -> None:
     probs = "llm_probs('Team? {}', 'a', choices := ['u', 'v'])"
     (row,) = con.execute(f"SELECT {tags}, {probs}['u'] + {probs}['v']").fetchall()
     assert row == (["u", "v"], pytest.approx(1))
+    questions = '{"team": {"type": "choice", "instructions": "Team?", "criteria": {"u": null, "v": "last"}}}'
+    decided = f"llm_decide(x, '{questions}')"
+    texts = "(VALUES ('a'), (NULL)) t(x)"
+    rows = con.execute(
+        f"SELECT ({decided}).team.choice, ({decided}).team.probability FROM {texts}"
+    ).fetchall()
+    prompt = "a\nTeam?\nv: last\nAnswer with exactly one of: u, v."
+    weights = weights_by_hash(prompt, 2)
+    best = max(weights)
+    assert rows == [("uv"[weights.index(best)], pytest.approx(best)), (None, None)]

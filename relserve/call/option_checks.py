@@ -1,0 +1,105 @@
+"""Checks of single options of the llm functions, by the options' names; see `OptionSpec`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast, get_args
+
+from relserve.call.checks import text, texts, whole
+from relserve.call.decisions import Read
+from relserve.call.ebnf import EbnfError, read_ebnf
+from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
+from relserve.call.questions import MOST_LEVELS, TypedQuestion, read_questions
+from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
+from relserve.call.thinking import TOKENS_OF
+from relserve.errors import OptionError
+
+
+def choices(name: str, value: Any) -> tuple[str, ...]:
+    """Choices as a list, or as an object of choices with their descriptions."""
+    return _visible_texts(name, list(value) if isinstance(value, Mapping) else value)
+
+
+def levels(name: str, value: Any) -> tuple[str, ...]:
+    """Names of scores, from low to high."""
+    found = _visible_texts(name, value)
+    if not 2 <= len(found) <= MOST_LEVELS:
+        raise OptionError(f"{name} must be 2 to {MOST_LEVELS} texts from low to high, not {len(found)}")
+    return found
+
+
+def questions(name: str, value: Any) -> tuple[TypedQuestion, ...]:
+    """Typed questions whose ids can be fields of one STRUCT."""
+    found = read_questions(value)
+    seen: dict[str, str] = {}
+    for key in (each.key for each in found):
+        if (other := seen.setdefault(key.lower(), key)) != key:
+            raise OptionError(f"{name} holds {other!r} and {key!r}, which are one name in SQL; rename one")
+    return found
+
+
+def on_error(name: str, value: Any) -> str:
+    """What becomes of a failed row."""
+    if value not in ("null", "raise"):
+        raise OptionError(f"{name} must be 'null' (a failed row is NULL) or 'raise', not {value!r}")
+    return str(value)
+
+
+def read(name: str, value: Any) -> Read:
+    """How probabilities are read."""
+    for known in get_args(Read):
+        if value == known:
+            return cast(Read, known)
+    raise OptionError(f"{name} must be 'label' (one token a row) or 'exact' (all spellings), not {value!r}")
+
+
+def field_order(name: str, value: Any) -> str:
+    """The order of a row's fields."""
+    if value not in ("given", "free"):
+        raise OptionError(f"{name} must be 'given' (a row's fields in their order) or 'free', not {value!r}")
+    return str(value)
+
+
+def thinking(name: str, value: Any) -> int:
+    """The most tokens of thoughts."""
+    if isinstance(value, str) and value in TOKENS_OF:
+        return TOKENS_OF[value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise OptionError(f"{name} must be 'off', 'low', 'high' or a number of tokens, not {value!r}")
+    return whole(0, 1_000_000)(name, value)
+
+
+def grammar(name: str, value: Any) -> str:
+    """Rules in EBNF that every engine can read."""
+    rules = text(name, value)
+    if len(rules) > MAX_CHARS:
+        raise OptionError(f"{name} has {len(rules):,} characters; the most is {MAX_CHARS:,}")
+    try:
+        read_ebnf(rules)
+    except EbnfError as error:
+        raise OptionError(f"{name}: {error}") from None
+    return rules
+
+
+def schema(name: str, value: Any) -> str:
+    """A schema as JSON text."""
+    if not isinstance(value, (str, dict, list)) or not value:
+        raise OptionError(f"{name} must be text like {SCHEMA_EXAMPLE}, not {value!r}")
+    found = schema_text_of(value)
+    check_schema(name, shape_of(found))
+    return found
+
+
+def _visible_texts(name: str, value: Any) -> tuple[str, ...]:
+    """A list of texts of which something is seen: white space around an answer does not count."""
+    if isinstance(value, str):  # as one choice, it would be the answer of every row
+        example = [each.strip() for each in value.split(",") if each.strip()] or ["yes", "no"]
+        raise OptionError(
+            f"{name} must be a list of texts, e.g. {example[:3]!r}, not the text {value[:80]!r}"
+        )
+    values = texts(name, value)
+    for v in values:
+        if not v.strip():
+            raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
+    check_choices(name, values)
+    return values

@@ -1,0 +1,109 @@
+"""Several questions about each row, asked one by one after the prompt that they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from relserve.call.answer_types import Grammar
+from relserve.call.decisions import FollowUp
+from relserve.call.relquery import Reply, RowTimes, Submission, Usage
+from relserve.engines.protocol import Engine
+from relserve.errors import Failure, FailureKind
+
+
+class PerQuestion:
+    """An engine that asks another one the follow-ups of each prompt; see `Engine` and `Sampling`.
+
+    A reply has the probabilities of all their choices, one question's after the other's. Those of a question
+    that failed are NaN, and the reply has the failure of the first such.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def model(self) -> str:
+        return self._engine.model
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`."""
+        return await self._engine.fingerprint()
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`."""
+        asked = submission.sampling.follow_ups
+        found: dict[int, list[Reply]] = {}
+        async with aclosing(self._engine.answer(questions_of(submission))) as stream:  # type: ignore[type-var]
+            async for replies in stream:
+                whole = []
+                for reply in replies:
+                    index = reply.index // len(asked)
+                    found.setdefault(index, []).append(reply)
+                    if len(found[index]) == len(asked):
+                        whole.append(_together(index, asked, found.pop(index)))
+                if whole:
+                    yield whole
+
+    async def close(self) -> None:
+        """See `Engine.close`."""
+        await self._engine.close()
+
+
+def questions_of(submission: Submission) -> Submission:
+    """The questions about each prompt, which begin with the prompt and follow each other.
+
+    Questions with other choices have a grammar of their own.
+    """
+    asked = submission.sampling.follow_ups
+    prompts = [f"{prompt}\n{each.text}" for prompt in submission.prompts for each in asked]
+    grammars = [Grammar(choices=each.choices) for each in asked]
+    alike = grammars[0] if len(set(grammars)) == 1 else None
+    rows = None if submission.rows is None else submission.rows * len(asked)
+    return replace(
+        submission, prompts=prompts, rows=rows,
+        sampling=replace(submission.sampling, grammar=alike, follow_ups=()),
+        grammars=None if alike else grammars * len(submission.prompts),
+    )  # fmt: skip
+
+
+def _together(index: int, asked: Sequence[FollowUp], replies: Sequence[Reply]) -> Reply:
+    """The reply to a prompt, of those to its questions in any order."""
+    ordered = sorted(replies, key=lambda reply: reply.index)
+    usage = Usage(*map(sum, zip(*(reply.usage for reply in ordered), strict=True)))
+    times = _times_of([reply.times for reply in ordered if reply.times is not None])
+    failures = [_failure_of(each, reply) for each, reply in zip(asked, ordered, strict=True)]
+    failed = [failure for failure in failures if failure is not None]
+    if len(failed) == len(asked):
+        return Reply(index, None, failed[0], usage, times)
+    if any(reply.text is not None and reply.probabilities is None for reply in ordered):
+        return Reply(index, "", None, usage, times)  # of an engine that tells none
+    found = [
+        reply.probabilities if failure is None and reply.probabilities else (math.nan,) * len(each.choices)
+        for each, reply, failure in zip(asked, ordered, failures, strict=True)
+    ]
+    probabilities = tuple(probability for each in found for probability in each)
+    return Reply(index, "", failed[0] if failed else None, usage, times, probabilities=probabilities)
+
+
+def _failure_of(asked: FollowUp, reply: Reply) -> Failure | None:
+    """Why a question has no answer."""
+    failure = reply.failure
+    if failure is None and reply.text is None:
+        failure = Failure(FailureKind.ENGINE, "no reply")
+    if failure is None or not asked.name:
+        return failure
+    return failure._replace(message=f"question {asked.name!r}: {failure.message}")
+
+
+def _times_of(times: Sequence[RowTimes]) -> RowTimes | None:
+    """From when the first question was queued until the last was answered."""
+    if not times:
+        return None
+    return RowTimes(
+        min(each.queued_s for each in times), min(each.scheduled_s for each in times),
+        max(each.first_token_s for each in times), max(each.last_token_s for each in times),
+        sum(each.preemptions for each in times),
+    )  # fmt: skip
