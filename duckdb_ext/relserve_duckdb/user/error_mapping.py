@@ -7,10 +7,13 @@ from contextlib import contextmanager
 
 import duckdb
 
-from relserve.errors import Cancelled, RelserveError, UsageError
+from relserve.errors import Cancelled, OptionError, RelserveError, UsageError
 from relserve_duckdb.text.call_limits import AGGREGATE, only_in_a_text
 from relserve_duckdb.text.quoted_errors import quoting_the_user
 from relserve_duckdb.udf.connection_state import ConnectionState
+
+# Of a macro's from_json; of a user's own the message goes on with the line where it stands.
+_VARYING_TYPE = 'argument in function "from_json" must be a constant expression'
 
 
 @contextmanager
@@ -45,6 +48,11 @@ def _told(error: duckdb.Error, state: ConnectionState) -> Exception | None:
     message = str(error)
     if f'Function "{AGGREGATE}" is a Macro Function' in message:
         return UsageError(only_in_a_text())
+    if message.endswith(_VARYING_TYPE):
+        return OptionError(
+            "the schema of llm_extract() and the questions of llm_decide() tell the type of the answers, so "
+            "no column can give them; write them out, or give them as a parameter"
+        )
     told = [quoting_the_user(message, text) for text in state.stand_ins]
     return next((type(error)(each) for each in told if each != message), None)
 
