@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.decisions import Decision, FollowUp, Read
 from relserve.call.field_order import free_rows
+from relserve.call.frame import Frame
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, WorkflowStep
 from relserve.call.slo import Slo
@@ -200,6 +201,7 @@ class Submission:
         turns: of a chat before each prompt: examples of what is asked and answered.
         labels: by which the prompts name the choices, where an engine reads these; see `Labels`.
         own_labels: of each prompt, in place of `labels`, where the prompts have grammars of their own.
+        frame: what in the prompts is the question, where a server is told it apart from the state.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -223,6 +225,7 @@ class Submission:
     turns: tuple[ChatTurn, ...] = ()
     labels: tuple[str, ...] = ()
     own_labels: Sequence[tuple[str, ...]] | None = None
+    frame: Frame = field(default_factory=Frame)
 
     @property
     def lead(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
 from relserve.call.answer_types import Answer
+from relserve.call.frame import frame_of
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine, Estimable
@@ -237,7 +238,7 @@ def submission_of(
     """Distinct prompts of a call as an engine gets them."""
     return Submission(
         rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
-        slo=site.options.slo, cache_salt=cache_salt, turns=site.turns,
+        slo=site.options.slo, cache_salt=cache_salt, turns=site.turns, frame=frame_of(site.binding.template),
     )  # fmt: skip
 
 

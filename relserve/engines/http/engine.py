@@ -13,6 +13,7 @@ from relserve.engines.http.client import JsonClient
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.label_reply import as_asked
+from relserve.engines.http.read_rows import ReadRows
 from relserve.engines.http.rows import HttpRows
 from relserve.engines.http.server import ModelServer, base_url_of, find_served
 from relserve.engines.keys import ServerKey
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 class HttpEngine:
     """Answers from the OpenAI-compatible server at a URL, one request a row.
+
+    Probabilities of choices are read by whichever of the `ReadingWays` the server knows.
 
     Args:
         url: of the server, with or without /v1; "url#model" names the model as `served_model` does.
@@ -111,6 +114,8 @@ class HttpEngine:
         asked = as_asked(submission)
         server = await self._started()
         rows = HttpRows(server, asked, self._max_retries, self._max_waits)
+        if submission.sampling.read is not None:
+            rows = ReadRows(server, asked, self._max_retries, self._max_waits, plain=submission)
         rows.start()
         self._running.add(rows)
         try:

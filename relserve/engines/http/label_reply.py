@@ -14,6 +14,7 @@ from relserve.engines.http.confidence import told_tokens
 from relserve.engines.http.reply import choice_in, usage_in
 from relserve.errors import Failure, FailureKind, OptionError
 
+TELLS_NONE = "the server tells no probabilities of tokens; name another model"
 LEAST_MASS = 0.5  # of all labels: a model that gives them less does not answer with them
 MOST_UNSEEN = 0.01  # share of the labels' probability that labels which are not told may have together
 
@@ -54,7 +55,7 @@ def read_labels(data: object, index: int, labels: Sequence[str]) -> Reply:
     try:
         first = told_tokens(told["logprobs"])[0]
     except (TypeError, LookupError, AttributeError, ValueError, OverflowError):
-        return _refused(index, "the server tells no probabilities of tokens; name another model", usage)
+        return refused(index, TELLS_NONE, usage)
     likely = {text: logprob for text, logprob in first.likeliest.items() if logprob > UNTOLD}
     likely[first.text] = first.logprob
     masses = _masses(labels, likely)
@@ -62,11 +63,11 @@ def read_labels(data: object, index: int, labels: Sequence[str]) -> Reply:
     shown = ", ".join(labels[:5])
     if total < LEAST_MASS:
         why = f"the model began {100 * total:.2g} % of its replies with one of the labels {shown}"
-        return _refused(index, f"{why}; name another model", usage)
+        return refused(index, f"{why}; name another model", usage)
     num_untold = sum(not mass for mass in masses.values())
     if num_untold * math.exp(min(likely.values())) > MOST_UNSEEN * total:
         why = f"the server told {len(likely)} likely tokens, too few for {num_untold} of the labels {shown}"
-        return _refused(index, f"{why}; take fewer choices, or name another model", usage)
+        return refused(index, f"{why}; take fewer choices, or name another model", usage)
     found = tuple(masses[label] / total for label in labels)
     return Reply(index, first.text, usage=usage, probabilities=found)
 
@@ -82,5 +83,6 @@ def _masses(labels: Sequence[str], likely: Mapping[str, float]) -> dict[str, flo
     return masses
 
 
-def _refused(index: int, why: str, usage: Usage) -> Reply:
+def refused(index: int, why: str, usage: Usage = Usage()) -> Reply:
+    """A reply that tells why there are no probabilities."""
     return Reply(index, None, Failure(FailureKind.REFUSED, why), usage)

@@ -85,11 +85,15 @@ def choice_in(data: object) -> dict[str, Any]:
     choice = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(choice, dict) and (isinstance(choice.get("message"), dict) or "text" in choice):
         return choice
+    raise unreadable(data, "completion")
+
+
+def unreadable(data: object, wanted: str) -> UnreadableReply:
+    """The error of a 200 response whose body is not what was wanted."""
     error = data.get("error") if isinstance(data, dict) else None
     status = error.get("code") if isinstance(error, dict) else None
     status = status if isinstance(status, int) and 400 <= status < 600 else 0
-    words = f"the server's reply is not a completion: {shown(data)}"
-    raise UnreadableReply(words, status)
+    return UnreadableReply(f"the server's reply is not a {wanted}: {shown(data)}", status)
 
 
 def _read(choice: dict[str, Any], index: int, wrapped: bool, sampling: Sampling, usage: Usage) -> Reply:
@@ -168,12 +172,18 @@ def _check(content: Content, cut: bool, thoughts: str, may_be_empty: bool) -> No
 def usage_in(data: object) -> Usage:
     """The tokens that a server tells of; 0 where it tells none, or what can be no number of them."""
     usage = _dict_in(data, "usage")
+    prompt, reply = (_names_in(usage, *names) for names in (("prompt", "input"), ("completion", "output")))
     return Usage(
-        count_of(usage.get("prompt_tokens")) or 0,
-        count_of(_dict_in(usage, "prompt_tokens_details").get("cached_tokens")) or 0,
-        count_of(usage.get("completion_tokens")) or 0,
-        count_of(_dict_in(usage, "completion_tokens_details").get("reasoning_tokens")) or 0,
+        count_of(usage.get(f"{prompt}_tokens")) or 0,
+        count_of(_dict_in(usage, f"{prompt}_tokens_details").get("cached_tokens")) or 0,
+        count_of(usage.get(f"{reply}_tokens")) or 0,
+        count_of(_dict_in(usage, f"{reply}_tokens_details").get("reasoning_tokens")) or 0,
     )
+
+
+def _names_in(usage: dict[str, Any], chats: str, decisions: str) -> str:
+    """What the tokens are called: as in chats, or as decision servers call them."""
+    return chats if f"{chats}_tokens" in usage else decisions
 
 
 def _dict_in(data: object, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The rows of one relQuery on their way through a server, each a request of its own."""
+"""The rows of one relQuery on their way through a server."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import random
 import re
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from relserve.call.ebnf import EbnfError
 from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.http.client import NO_RESPONSE, StatusError
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
-from relserve.engines.http.label_reply import read_labels
 from relserve.engines.http.reply import UnreadableReply, in_json, read_reply
 from relserve.engines.http.server import ModelServer, list_models
 from relserve.engines.http.thoughts import shows_thoughts
@@ -28,7 +27,7 @@ NO_CHAT = "it has no chat endpoint, or its model no chat template"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 8.0
 
-_NO_SUCH_MODEL = re.compile(r"(?>.*?model\b)(?>.*?(?:does not exist|not found|not exist))", re.IGNORECASE)
+NO_SUCH_MODEL = re.compile(r"(?>.*?model\b)(?>.*?(?:does not exist|not found|not exist))", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +44,10 @@ class _Tries:
 
 @dataclass(eq=False)
 class HttpRows:
-    """Sends the rows of a submission, and puts a Reply of each, or an error that ends all, into `inbox`."""
+    """Sends the rows of a submission, and puts a Reply of each, or an error that ends all, into `inbox`.
+
+    Each row is a request of its own here; a kind of rows that go together says so by `_together`.
+    """
 
     server: ModelServer
     submission: Submission
@@ -67,13 +69,20 @@ class HttpRows:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _feed(self) -> None:
-        """Start each row when there is a slot for it; with one waiter for all, relQueries take turns."""
-        for index in range(len(self.submission.prompts)):
+        """Start each request when there is a slot for it; with one waiter for all, relQueries take turns."""
+        index = 0
+        while index < len(self.submission.prompts):
             await self._enter(index)
-            task = asyncio.create_task(self._row(index))
+            indices = self._together(index)
+            task = asyncio.create_task(self._row(indices))
             self._tasks.add(task)
             # In a callback, since a task cancelled before its first step runs no `finally`.
             task.add_done_callback(partial(self._done, index))
+            index += len(indices)
+
+    def _together(self, index: int) -> tuple[int, ...]:
+        """The rows from this one on that one request asks about."""
+        return (index,)
 
     async def _enter(self, index: int) -> None:
         await self.server.concurrency.enter()
@@ -88,19 +97,23 @@ class HttpRows:
         self._tasks.discard(task)
         self._leave(index)
 
-    async def _row(self, index: int) -> None:
+    async def _row(self, indices: tuple[int, ...]) -> None:
         try:
-            self.inbox.put_nowait(await self._answer(index))
+            for reply in await self._answer(indices, indices[0]):
+                self.inbox.put_nowait(reply)
         except Exception as error:  # whatever it is, the relQuery must hear of it instead of waiting on
             self.inbox.put_nowait(error)
 
-    async def _answer(self, index: int) -> Reply:
-        """Send a row until it has its reply.
+    async def _answer(self, indices: tuple[int, ...], slot: int) -> list[Reply]:
+        """Send a request until each of its rows has its reply.
+
+        Args:
+            slot: the row that holds a slot of the limit for it.
 
         Raises:
             EngineError, ModelError, OptionError: no row will be answered.
         """
-        concurrency, tries, submission = self.server.concurrency, _Tries(), self.submission.as_for(index)
+        concurrency, tries, submission = self.server.concurrency, _Tries(), self.submission.as_for(indices[0])
         while True:
             entered_s, dialect = asyncio.get_running_loop().time(), self.server.dialect
             if self.submission.sampling.thinking and not dialect.chat:
@@ -108,46 +121,70 @@ class HttpRows:
             grammar = submission.sampling.grammar
             if grammar is not None and grammar.ebnf and not dialect.takes_ebnf:
                 self._refuse_ebnf()
-            fault = await self._send(index, dialect, submission)
-            if isinstance(fault, Reply):
+            fault = await self._send(indices, dialect, submission)
+            if not isinstance(fault, Fault):
                 concurrency.answered()
                 return fault
             self._raise_if_useless(fault, dialect)
             if fault.action is RetryAction.FAIL_ROW:
                 if not self._learned_from(fault, dialect, submission.sampling):
                     concurrency.answered()
-                    return _failed(index, fault)
+                    if len(indices) > 1:
+                        return await self._in_halves(indices, slot)
+                    return _failed(indices, fault)
             elif fault.action is RetryAction.WAIT:
                 concurrency.refused(entered_s, fault.retry_after_s)
                 if not self._may_wait(tries):
-                    return self._lost(index, fault)
-                self._leave(index)
-                await self._enter(index)
+                    return self._lost(indices, fault)
+                self._leave(slot)
+                await self._enter(slot)
             elif fault.action is RetryAction.LOSE_ROW:
-                return self._lost(index, fault)
+                return self._lost(indices, fault)
             elif fault.action is RetryAction.GIVE_UP or not self._may_retry(tries, fault):
-                return await self._given_up(index, fault)
+                return await self._given_up(indices, fault)
             else:
                 # The slot is kept meanwhile: were it free, row after row would run into the same outage.
                 await asyncio.sleep(fault.retry_after_s or _delay_s(tries.faults))
 
-    async def _send(self, index: int, dialect: Dialect, submission: Submission) -> Reply | Fault:
+    async def _in_halves(self, indices: tuple[int, ...], slot: int) -> list[Reply]:
+        """The replies to rows that were refused together: one may be why, or they are too many."""
+        middle = len(indices) // 2
+        first = await self._answer(indices[:middle], slot)
+        return first + await self._answer(indices[middle:], slot)
+
+    async def _send(
+        self, indices: tuple[int, ...], dialect: Dialect, submission: Submission
+    ) -> list[Reply] | Fault:
         try:
-            body = dialect.body(self.server.model, submission.prompts[index], submission)
-            data = in_json(await self.server.client.post(dialect.path, body, self.submission.trace))
-            if submission.labels:
-                return read_labels(data, index, submission.labels)
-            reply = read_reply(data, index, dialect.wraps(submission.sampling.grammar), submission.sampling)
+            return await self._request(indices, dialect, submission)
         except EbnfError as error:
-            return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
+            return _unanswered(indices, FailureKind.REFUSED, str(error))
+        except OptionError:
+            raise  # though it is a ValueError
         except RecursionError:
-            return Reply(index, None, Failure(FailureKind.UNPARSABLE, "the reply is nested too deeply"))
+            return _unanswered(indices, FailureKind.UNPARSABLE, "the reply is nested too deeply")
         except (StatusError, *NO_RESPONSE, UnreadableReply, ValueError) as error:
             return fault_of(error)
+
+    async def _request(
+        self, indices: tuple[int, ...], dialect: Dialect, submission: Submission
+    ) -> list[Reply]:
+        """The replies to one request.
+
+        Raises: as of `JsonClient.post` and `read_reply`; EbnfError.
+        """
+        (index,) = indices
+        sampling = submission.sampling
+        body = dialect.body(self.server.model, submission.prompts[index], submission)
+        data = await self._post(dialect.path, body)
+        reply = read_reply(data, index, dialect.wraps(sampling.grammar), sampling)
         by_grammar = dialect.is_vllm or dialect.is_llama_cpp  # from the first token on: it leaves no thoughts
         if self.submission.sampling.thinking and by_grammar and not shows_thoughts(data):
             self._refuse_thinking(NO_PARSER if dialect.is_vllm else "it tells no thoughts from answers")
-        return reply
+        return [reply]
+
+    async def _post(self, path: str, body: dict[str, Any]) -> object:
+        return in_json(await self.server.client.post(path, body, self.submission.trace))
 
     def _refuse_ebnf(self) -> NoReturn:
         raise OptionError(
@@ -182,12 +219,15 @@ class HttpRows:
         no_entry = fault.status == 403 and unproven and fault.action is RetryAction.LOSE_ROW
         if fault.status == 401 or no_entry:
             raise EngineStartError(self.server.key.refused(name, fault.message))
-        if fault.status == 404 and _NO_SUCH_MODEL.match(fault.message):
+        if fault.status == 404 and NO_SUCH_MODEL.match(fault.message):
             raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.message})")
-        if fault.status in (404, 405, 501) and unproven and not dialect.chat:
+        decides = self.server.reads.wire if self.submission.sampling.read is None else None
+        if fault.status in (404, 405, 501) and (unproven or decides is not None) and not dialect.chat:
+            instead = "check the URL's path"
+            if decides is not None:
+                instead = f"it has {decides.path} alone, for llm_prob and its like; name another model"
             raise EngineStartError(
-                f"{name} has neither /chat/completions nor /completions ({fault.message}): "
-                "check the URL's path"
+                f"{name} has neither /chat/completions nor /completions ({fault.message}): {instead}"
             )
         if fault.action is RetryAction.STOP:
             raise EngineDeadError(f"{name} answers no more: {fault.message}")
@@ -204,8 +244,8 @@ class HttpRows:
         most = min(1, self.max_retries) if fault.action is RetryAction.RETRY_ONCE else self.max_retries
         return tries.faults <= most
 
-    async def _given_up(self, index: int, fault: Fault) -> Reply:
-        """The row's failure; an error where the server is gone rather than the row bad."""
+    async def _given_up(self, indices: tuple[int, ...], fault: Fault) -> list[Reply]:
+        """The rows' failure; an error where the server is gone rather than the rows bad."""
         if fault.action is RetryAction.CHECK_SERVER:
             try:
                 await list_models(self.server.client)
@@ -215,22 +255,26 @@ class HttpRows:
                 raise EngineDeadError(
                     f"{self.server.name} no longer answers ({fault.message}); answers that came before stand"
                 ) from error
-        return self._lost(index, fault)
+        return self._lost(indices, fault)
 
-    def _lost(self, index: int, fault: Fault) -> Reply:
+    def _lost(self, indices: tuple[int, ...], fault: Fault) -> list[Reply]:
         concurrency = self.server.concurrency
         concurrency.num_lost_in_a_row += 1
         if concurrency.num_lost_in_a_row >= MAX_LOST_IN_A_ROW:
             raise EngineDeadError(
                 f"{self.server.name} answered none of the last {MAX_LOST_IN_A_ROW} rows ({fault.message})"
             )
-        return _failed(index, fault)
+        return _failed(indices, fault)
 
 
-def _failed(index: int, fault: Fault) -> Reply:
+def _failed(indices: tuple[int, ...], fault: Fault) -> list[Reply]:
     refused = fault.action in (RetryAction.FAIL_ROW, RetryAction.LOSE_ROW)
     kind = fault.row_failure if refused else FailureKind.ENGINE
-    return Reply(index, None, Failure(kind, fault.message))
+    return _unanswered(indices, kind, fault.message)
+
+
+def _unanswered(indices: tuple[int, ...], kind: FailureKind, message: str) -> list[Reply]:
+    return [Reply(index, None, Failure(kind, message)) for index in indices]
 
 
 def _delay_s(num_faults: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from relserve.engines.http.client import NO_RESPONSE, JsonClient, StatusError
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import RetryAction, fault_of
+from relserve.engines.http.reading_ways import ReadingWays
 from relserve.engines.http.reply import in_json, shown
 from relserve.engines.keys import ServerKey
 from relserve.errors import EngineStartError, ModelError, RelserveError
@@ -41,6 +42,7 @@ class ModelServer:
     dialect: Dialect
     concurrency: ConcurrencyLimit
     key: ServerKey
+    reads: ReadingWays = field(default_factory=ReadingWays)
 
 
 def base_url_of(url: str) -> str:
