@@ -198,10 +198,10 @@ class Submission:
         dispatch: of the latest dispatch in it, where a fleet's router sent it; see `Report.seen`.
         trace: headers of W3C's trace context, by which spans of other threads and processes come below the
             one in which it was asked; None: nobody traces.
+        frame: what in the prompts is the question, where a server is told it apart from the state.
         turns: of a chat before each prompt: examples of what is asked and answered.
         labels: by which the prompts name the choices, where an engine reads these; see `Labels`.
         own_labels: of each prompt, in place of `labels`, where the prompts have grammars of their own.
-        frame: what in the prompts is the question, where a server is told it apart from the state.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -221,11 +221,11 @@ class Submission:
     cache_salt: str | None = None
     dispatch: int | None = None
     trace: Mapping[str, str] | None = None
+    frame: Frame = field(default_factory=Frame)
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
     turns: tuple[ChatTurn, ...] = ()
     labels: tuple[str, ...] = ()
     own_labels: Sequence[tuple[str, ...]] | None = None
-    frame: Frame = field(default_factory=Frame)
 
     @property
     def lead(self) -> str:
