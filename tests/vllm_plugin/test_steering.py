@@ -163,7 +163,7 @@ def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() ->
     while scheduler.requests:
         output = scheduler.schedule()
         testing.deliver(scheduler, output, worker.execute(output), ran)
-    assert reasons[ONLY_DECODES] > 10
+    assert reasons[ONLY_DECODES]
 
 
 @pytest.mark.parametrize("num_rows", [24, 33])  # of 24 seats
