@@ -139,16 +139,20 @@ def _described(where: str, asked: Mapping[Any, Any]) -> list[tuple[str, str | No
     if isinstance(criteria, Mapping):
         pairs = list(criteria.items())
     elif isinstance(criteria, Sequence) and not isinstance(criteria, (str, bytes)):
-        pairs = [
-            (each.get("value"), each.get("description")) if isinstance(each, Mapping) else (each, None)
-            for each in criteria
-        ]
+        pairs = list(map(_pair, criteria))
     else:
         raise OptionError(
             f"{where}: {given[0]} must be a list of texts, or an object of texts with their descriptions, "
             f"not {_shown(criteria)}"
         )
     return [(_choice(where, choice), _description(where, choice, told)) for choice, told in pairs]
+
+
+def _pair(choice: Any) -> tuple[Any, Any]:
+    """A choice of a list, and its description; a level of OpenAI's has a label."""
+    if not isinstance(choice, Mapping):
+        return choice, None
+    return choice.get("value", choice.get("label")), choice.get("description")
 
 
 def _choice(where: str, choice: Any) -> str:

@@ -33,7 +33,8 @@ LISTED = [
         "type": "choice", "name": "team", "instructions": "Which team?",
         "choices": [{"value": "sales", "description": "prices"}, {"value": "support", "description": None}],
     },
-    {"type": "score", "name": "anger", "instructions": "How angry?", "levels": ["calm", "cross", "furious"]},
+    {"type": "score", "name": "anger", "instructions": "How angry?",
+     "levels": [{"label": "calm"}, {"label": "cross"}, {"label": "furious"}]},
 ]  # fmt: skip
 
 
