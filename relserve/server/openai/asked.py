@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from relserve.call.durations import seconds_of
@@ -67,8 +67,26 @@ class OpenAIRequest:
         return [f"cmpl-{request_id}-{number}" for number in range(_num_prompts(self.body.get("prompt")))]
 
 
-def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> OpenAIRequest:
-    """A request's body.
+class CommonFields(NamedTuple):
+    """What every request may say, and the rest of its body.
+
+    Attributes:
+        deadline_s: seconds after which its answer is of no more use.
+        slo: limits of its tokens.
+    """
+
+    body: dict[str, Any]
+    deadline_s: float | None
+    slo: Slo
+
+    @property
+    def limit(self) -> str | float | None:
+        """Its class of limits by name, or seconds to its end."""
+        return self.slo.name or self.deadline_s
+
+
+def read_common(raw: bytes, model: str, user: User, salts: Salts) -> CommonFields:
+    """What every request may say, of a request's body.
 
     Args:
         model: the one that there is.
@@ -76,7 +94,7 @@ def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> O
         salts: of the engine's prefix cache.
 
     Raises:
-        Refusal: it is no JSON object, names another model, or has what the server does not take.
+        Refusal: it is no JSON object, or names another model, or one of these fields is wrong.
     """
     body = _object(raw)
     if body.get("model") != model:
@@ -86,27 +104,38 @@ def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> O
         raise no_model(name, [model] if user.models is None or model in user.models else [])
     for name in HIDDEN:
         body.pop(name, None)
+    deadline_s = _deadline(body.pop("deadline", None), user.deadline_s)
+    given_slo = body.pop("slo", None)
+    slo = _slo(user.slo if given_slo is None else given_slo)
+    _salt(body, user, salts)
+    return CommonFields(body, deadline_s, slo)
+
+
+def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> OpenAIRequest:
+    """A request's body; the arguments are those of `read_common`.
+
+    Raises:
+        Refusal: it is no JSON object, names another model, or has what the server does not take.
+    """
+    common = read_common(raw, model, user, salts)
+    body = common.body
     streams, options = body.get("stream") or False, body.get("stream_options") or {}
     if not isinstance(streams, bool) or not isinstance(options, dict):
         raise bad_request("stream is true or false, and stream_options an object", "stream")
     if streams:  # the quota wants to know, also of an answer that its client leaves
         body["stream_options"] = {**options, "include_usage": True, "continuous_usage_stats": True}
-    deadline_s = _deadline(body.pop("deadline", None), user.deadline_s)
-    given_slo = body.pop("slo", None)
-    slo = _slo(user.slo if given_slo is None else given_slo)
     _check_grammars(body)
     _check_numbers(body)
-    _salt(body, user, salts)
     asked = body.get("messages" if path == CHAT else "prompt")
     num_chars, num_ids = _size([asked, body.get("tools")])
     num_answers = _num_prompts(asked) * _whole(body.get("n"), 1) if path != CHAT else _whole(body.get("n"), 1)
     if path == CHAT:
         _check_media(asked)
-    body["vllm_xargs"] = _tags(body.get("vllm_xargs"), user.name, num_answers, deadline_s, slo)
+    body["vllm_xargs"] = tags_of(common, user.name, num_answers)
     return OpenAIRequest(
         path, body, streams, streams and bool(options.get("include_usage")),
         streams and bool(options.get("continuous_usage_stats")), num_chars, num_ids, num_answers,
-        _max_tokens(path, body), slo.name or deadline_s, deadline_s,
+        _max_tokens(path, body), common.limit, common.deadline_s,
     )  # fmt: skip
 
 
@@ -220,12 +249,13 @@ def _check_grammars(body: Mapping[str, Any]) -> None:
             )
 
 
-def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None, slo: Slo) -> dict[str, Any]:
+def tags_of(common: CommonFields, user: str, num_answers: int) -> dict[str, Any]:
     """What the scheduler is told; a user's relQueries and workflows are their own, whatever they call them.
 
     A request that neither names a relQuery nor has a deadline stays what it is to the scheduler: an ordinary
     one, for whose first token somebody waits.
     """
+    given, deadline_s, slo = common.body.get("vllm_xargs"), common.deadline_s, common.slo
     if given is not None and not isinstance(given, dict):
         raise bad_request("vllm_xargs is an object", "vllm_xargs")
     tags = dict(given or {})

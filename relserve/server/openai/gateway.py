@@ -19,6 +19,8 @@ from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
 from relserve.machine.traces import trace_of
 from relserve.server.openai.asked import CHAT, COMPLETIONS, OpenAIRequest, read_asked
+from relserve.server.openai.decision_answer import answer_of, decide, total_usage
+from relserve.server.openai.decision_request import DECISIONS, SYSTEM_ONE, DecisionRequest, read_decision
 from relserve.server.openai.events import EventStream, Tokens, events, json_object, tokens_of
 from relserve.server.openai.exchange import LEFT, ClientLeft, Exchange
 from relserve.server.openai.limits import Spending, UserLimits
@@ -36,6 +38,9 @@ logger = logging.getLogger(__name__)
 ANYBODY = User("anybody", is_admin=True)  # where nobody needs a key
 UNKNOWN = "unknown"  # in metrics: who showed no key, or a wrong one
 MODELS = "/v1/models"
+CHATS = (CHAT, COMPLETIONS)
+POSTED = (*CHATS, SYSTEM_ONE, DECISIONS)
+RequestAsked = OpenAIRequest | DecisionRequest
 MOST_TOKENS = 4096  # taken for the model's context where it is not known yet
 GATE_S = 0.1  # in which the gate may say first that a request's limit has passed while it waited
 GRACE_S = 10.0  # for requests under way when the server ends
@@ -140,14 +145,14 @@ class Gateway:
         path, method = exchange.request.scope["path"], exchange.request.method
         if self._is_ending:
             raise unavailable("the server is shutting down")
-        if path in (CHAT, COMPLETIONS):
+        if path in POSTED:
             _check_method(method, "POST")
             await self._complete(exchange, user, path)
         elif path == MODELS or path.startswith(MODELS + "/"):
             _check_method(method, "GET")
             await exchange.whole(200, self._models(user, path[len(MODELS) + 1 :]))
         else:
-            there = ", ".join((CHAT, COMPLETIONS, MODELS))
+            there = ", ".join((*POSTED, MODELS))
             raise Refusal(404, f"unknown request URL: {method} {path}; there is {there}", "unknown_url")
 
     def _models(self, user: User, name: str) -> dict[str, Any]:
@@ -168,7 +173,8 @@ class Gateway:
     async def _complete(self, exchange: Exchange, user: User, path: str) -> None:
         self._limits.check(user)  # before the server takes the trouble to read
         raw = await exchange.body()
-        asked = read_asked(path, raw, self._upstream.model, user, self._salts)
+        given = path, raw, self._upstream.model, user, self._salts
+        asked: RequestAsked = read_asked(*given) if path in CHATS else read_decision(*given)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1
@@ -183,15 +189,18 @@ class Gateway:
                 self._counters.requests.spent(user.name, *spending.tokens)
 
     async def _within(
-        self, exchange: Exchange, user: User, asked: OpenAIRequest, prompt_tokens: int, spending: Spending
+        self, exchange: Exchange, user: User, asked: RequestAsked, prompt_tokens: int, spending: Spending
     ) -> None:
         """Answer before the request's deadline."""
         left_s = None if asked.deadline_s is None else exchange.began_s + asked.deadline_s - time.time()
         try:
             async with asyncio.timeout(None if left_s is None else left_s + GATE_S):
-                headers = self._entering(user, asked, prompt_tokens, exchange.began_s)
-                headers |= trace_of(exchange.request.headers)
-                await self._forward(exchange, asked, spending, headers)
+                trace = trace_of(exchange.request.headers)
+                if isinstance(asked, DecisionRequest):
+                    await self._decide(exchange, asked, spending, trace)
+                else:
+                    headers = self._entering(user, asked, prompt_tokens, exchange.began_s) | trace
+                    await self._forward(exchange, asked, spending, headers)
         except (asyncio.CancelledError, TimeoutError) as error:
             if not any(spending.tokens):  # of a whole answer nobody knows how far it came
                 spending.spent(Tokens(prompt_tokens, 0))
@@ -199,7 +208,7 @@ class Gateway:
                 raise
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", DEADLINE) from None
 
-    def _most(self, asked: OpenAIRequest, prompt_tokens: int) -> int:
+    def _most(self, asked: RequestAsked, prompt_tokens: int) -> int:
         """The most tokens that the answers may have together."""
         fits = max((self._upstream.context or MOST_TOKENS) - prompt_tokens, 1)
         return min(asked.max_tokens or fits, fits) * asked.num_answers
@@ -213,6 +222,14 @@ class Gateway:
             user.name, prompt_tokens, most, asked.slo, asked.slo is None, asked.ids(request_id), began_s
         )
         return {REQUEST_ID: request_id, ENTERS: entering.header()}
+
+    async def _decide(
+        self, exchange: Exchange, asked: DecisionRequest, spending: Spending, trace: Mapping[str, str]
+    ) -> None:
+        replies = await decide(self._upstream, asked, trace)
+        usage = total_usage(replies)
+        spending.spent(Tokens(usage.prompt_tokens, usage.output_tokens))
+        await exchange.whole(200, answer_of(asked, self._upstream.model, replies))
 
     async def _forward(
         self, exchange: Exchange, asked: OpenAIRequest, spending: Spending, headers: Mapping[str, str]

@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 LIMIT = "rate_limit_exceeded"  # OpenAI's code
 DEADLINE = "deadline"  # OpenAI has none for it
+ENDED = "the engine did not start, or ended while it worked on the request; ask again"
 RETRY_S = 10.0  # after which to ask again where nobody knows better
 MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; they are told not to wait for longer
 STRANGERS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -86,7 +87,7 @@ def of_engine(status: int, body: bytes, headers: Mapping[str, str] | None = None
     message, param = error_of(body)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         logger.warning("the engine did not answer: %s", message)  # which may tell of this machine
-        return unavailable("the engine did not start, or ended while it worked on the request; ask again")
+        return unavailable(ENDED)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.GATEWAY_TIMEOUT:
         logger.error("the engine failed on a request: %s", message)
         return Refusal(status, "the engine failed on the request; the server's log says why")

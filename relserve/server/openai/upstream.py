@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.loop import spawn
-from relserve.engines.protocol import ServesOpenAI
+from relserve.engines.protocol import Engine, ServesOpenAI
 from relserve.errors import EngineError, EngineStartError, RelserveError
-from relserve.server.openai.refusal import error_of
+from relserve.server.openai.refusal import ENDED, error_of
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +60,20 @@ class Upstream(Protocol):
             EngineError: nothing answers now; inside, too.
         """
 
+    async def answer(self, submission: Submission) -> list[Reply]:
+        """All replies to a submission; cancelling it aborts what is unfinished.
+
+        Raises:
+            EngineError: nothing answers now; in words for clients.
+            OptionError: as of `Engine.answer`.
+        """
+
     async def close(self) -> None:
         """Give up what is under way."""
+
+
+class OpenAIEngine(ServesOpenAI, Engine, Protocol):
+    """An engine that OpenAI clients can ask."""
 
 
 class EngineUpstream:
@@ -71,7 +84,7 @@ class EngineUpstream:
         arguments: see `ServesOpenAI.openai_socket`.
     """
 
-    def __init__(self, engine: ServesOpenAI, model: str, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, engine: OpenAIEngine, model: str, arguments: Mapping[str, Any]) -> None:
         self.model = model
         self.context: int | None = None
         self._engine, self._arguments = engine, arguments
@@ -96,6 +109,15 @@ class EngineUpstream:
                     self._client = None
                 response = await stack.enter_async_context(_post(await self._up(), path, body, headers))
             yield response
+
+    async def answer(self, submission: Submission) -> list[Reply]:
+        """See `Upstream.answer`."""
+        await self._up()
+        try:
+            return await asyncio.wrap_future(spawn(_all_of(self._engine.answer(submission))))
+        except EngineError as error:  # which may tell of this machine
+            logger.warning("the engine did not answer: %s", error)
+            raise EngineError(ENDED) from error
 
     async def close(self) -> None:
         """See `Upstream.close`."""
@@ -164,3 +186,8 @@ async def _post(
     except aiohttp.ClientError as error:
         logger.warning("the engine ended while it worked on a request: %s", error)
         raise EngineError("the engine ended while it worked on the request; ask again") from error
+
+
+async def _all_of(replies: AsyncIterator[list[Reply]]) -> list[Reply]:
+    async with aclosing(replies) as stream:  # type: ignore[type-var]
+        return [reply async for some in stream for reply in some]

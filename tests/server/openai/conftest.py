@@ -1,4 +1,4 @@
-"""Gateways to an upstream that a test scripts."""
+"""Gateways to an upstream that a test scripts, and to the embedded model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.server.openai.upstream import EngineUpstream
 from relserve.server.users.keys import make_key
 from relserve.server.users.users import User, Users
 from tests.server.openai.gateways import Running, running
 from tests.server.openai.scripted_upstream import ScriptedUpstream
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -22,6 +26,14 @@ def upstream() -> ScriptedUpstream:
 def gateway(upstream: ScriptedUpstream) -> Iterator[Running]:
     """Without keys."""
     with running(lambda: upstream) as one:
+        yield one
+
+
+@pytest.fixture
+def tiny_gateway(local_engine: LocalEngine) -> Iterator[Running]:
+    """Without keys, to the shared engine."""
+    with running(lambda: EngineUpstream(local_engine, "tiny", {})) as one:
+        spawn(local_engine.start()).result(2 * PATIENCE_S)
         yield one
 
 

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from relserve.call.relquery import Reply, Submission, Usage
+from relserve.call.standing import Standing
 from relserve.errors import EngineError
 from relserve.server.openai.upstream import UpstreamResponse
 
@@ -23,6 +25,9 @@ class ScriptedUpstream:
         open, num_sent: answers under way, and events of all answers.
         pause_s: before each word.
         refuses: told instead of an answer: a status, its body and its headers.
+        reads: probabilities of the choices of each prompt of a submission, or replies, or an error; default:
+            all choices are as probable.
+        submissions: as they came; `stands`: told of each before it is answered.
         down: whether nothing answers; `ends_after`: words after which the engine ends, `breaks`: or tells
             an error.
     """
@@ -37,6 +42,9 @@ class ScriptedUpstream:
         self.refuses: tuple[int, dict[str, Any], dict[str, str]] | None = None
         self.down, self.ends_after = False, 10**9
         self.breaks = False
+        self.reads: list[Any] | Exception = []
+        self.submissions: list[Submission] = []
+        self.stands: Standing | None = None
 
     @asynccontextmanager
     async def send(
@@ -63,6 +71,32 @@ class ScriptedUpstream:
         finally:
             self.open -= 1
             self.aborted += not done
+
+    async def answer(self, submission: Submission) -> list[Reply]:
+        self.submissions.append(submission)
+        if self.down:
+            raise EngineError("the engine is down; ask again")
+        if self.stands is not None and submission.told is not None:
+            submission.told(self.stands)
+        try:
+            await asyncio.sleep(self.pause_s)
+        except asyncio.CancelledError:
+            self.aborted += 1
+            raise
+        if isinstance(self.reads, Exception):
+            raise self.reads
+        replies = [self._reply(submission, index) for index in range(len(submission.prompts))]
+        return replies[::-1]  # in any order
+
+    def _reply(self, submission: Submission, index: int) -> Reply:
+        grammar = submission.grammar_of(index)
+        assert grammar is not None
+        num = len(grammar.choices)
+        read = self.reads[index] if isinstance(self.reads, list) and self.reads else (1 / num,) * num
+        if isinstance(read, Reply):
+            return read
+        usage = Usage(len(submission.prompts[index].split()), 0, 1)
+        return Reply(index, "", usage=usage, probabilities=read)
 
     async def close(self) -> None:
         pass

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,10 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.engines.loop import spawn
 from relserve.gate.made import make_gate
-from relserve.server.openai.upstream import EngineUpstream
 from relserve.vllm_plugin.openai_app import num_output_tokens_of
 from tests.gate.entered import entered
 from tests.server.openai.chatting import HI, chat
-from tests.server.openai.gateways import Running, running
+from tests.server.openai.gateways import Running
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [
@@ -35,10 +34,8 @@ FOR_LONG = {"max_tokens": 4000, "extra_body": {"ignore_eos": True}}
 
 
 @pytest.fixture
-def gateway(local_engine: LocalEngine) -> Iterator[Running]:
-    with running(lambda: EngineUpstream(local_engine, "tiny", {})) as one:
-        spawn(local_engine.start()).result(2 * PATIENCE_S)
-        yield one
+def gateway(tiny_gateway: Running) -> Running:
+    return tiny_gateway
 
 
 @pytest.fixture
