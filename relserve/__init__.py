@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         llm_queries,
         llm_score,
     )
+    from relserve.frames.calibrate import DecisionCalibration, calibrate_decisions
     from relserve.frames.evaluate import evaluate
     from relserve.frames.evaluation_result import Evaluation
 
@@ -63,6 +64,7 @@ _HOMES = {
         "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
         "HabitWarning", "TemplateError", "Text2SqlError", "UnlinkedWordsError", "UsageError",
     ),
+    "relserve.frames.calibrate": ("DecisionCalibration", "calibrate_decisions"),
     "relserve.frames.evaluate": ("evaluate",),
     "relserve.frames.evaluation_result": ("Evaluation",),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
@@ -71,11 +73,12 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __version__ = VERSION
 __all__ = [
-    "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
-    "EngineStartError", "Evaluation", "HabitWarning", "ModelError", "OptionError", "RelserveError",
-    "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError",
+    "Cancelled", "Connection", "ConstantPromptWarning", "DecisionCalibration", "EngineDeadError",
+    "EngineError", "EngineStartError", "Evaluation", "HabitWarning", "ModelError", "OptionError",
+    "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError",
     "UnlinkedWordsError", "UsageError",
-    "allm", "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "evaluate",
+    "allm", "allm_classify", "allm_filter", "allm_score", "attach", "calibrate_decisions", "close_engines",
+    "connect", "evaluate",
     "llm", "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip
 __all__ += [name for name in _HOME_OF if name not in __all__]  # a function that is new in FUNCTIONS

@@ -95,11 +95,11 @@ def _signature(thing: Any) -> str:
 
 
 def _commands_of(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The commands below one, each with its words."""
+    """The commands below one, and those that do something by themselves, each with its words."""
     below = getattr(command, "commands", {})
     for name, each in below.items():
         yield from _commands_of(each, f"{path} {name}")
-    if not below:
+    if not below or (path != "relserve" and any(each.name != "help" for each in command.params)):
         yield path, command
 
 

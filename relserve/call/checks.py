@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from relserve.errors import OptionError
+
+_PLAIN_NAME = re.compile(r"\w[\w.-]{0,63}+", re.ASCII)
 
 
 def whole(low: int, high: int) -> Callable[[str, Any], int]:
@@ -40,6 +43,15 @@ def text(name: str, value: Any) -> str:
     """A text of which something is seen."""
     if not isinstance(value, str) or not value.strip():
         raise OptionError(f"{name} must be a text that is not empty, not {value!r}")
+    return value
+
+
+def plain_name(name: str, value: Any) -> str:
+    """A name that a file may have on any system."""
+    if not isinstance(value, str) or not _PLAIN_NAME.fullmatch(value):
+        raise OptionError(
+            f"{name} must be a name of letters, digits, _, - and . such as 'praise-2', not {value!r}"
+        )
     return value
 
 

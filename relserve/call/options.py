@@ -18,7 +18,7 @@ from relserve.call.answer_types import (
     Text,
     YesNo,
 )
-from relserve.call.checks import number, text, texts, whole
+from relserve.call.checks import number, plain_name, text, texts, whole
 from relserve.call.decided import Decided
 from relserve.call.decisions import (
     Distribution,
@@ -68,6 +68,7 @@ class Options:
     threshold: float = 0.5
     levels: tuple[str, ...] = ()
     questions: tuple[TypedQuestion, ...] = ()
+    calibration: str | None = None
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -154,6 +155,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "questions": OptionSpec(
         "ANY", f"typed questions about each row: {QUESTIONS_EXAMPLE}", option_checks.questions
     ),
+    "calibration": OptionSpec("VARCHAR", "name of a calibration that corrects probabilities", plain_name),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
@@ -210,9 +212,9 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm_double": _single_number("DOUBLE"),
     "llm_bool": _single("BOOLEAN"),
     "llm_date": _single("DATE"),
-    "llm_prob": FunctionSpec(_WEIGHED, (), lambda o: Probability()),
+    "llm_prob": FunctionSpec((*_WEIGHED, "calibration"), (), lambda o: Probability()),
     "llm_probs": FunctionSpec(
-        (*_WEIGHED, "choices"),
+        (*_WEIGHED, "choices", "calibration"),
         ("choices",),
         lambda o: Distribution(o.choices, o.descriptions),
         schema='"MAP(VARCHAR, DOUBLE)"',

@@ -67,7 +67,7 @@ class CallSite:
         sure = None if self.options.min_confidence is None else 0.0
         shaping = replace(
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
-            deadline=None, slo=None,
+            deadline=None, slo=None, calibration=None,
         )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -63,7 +63,7 @@ def run(
     Raises:
         UsageError: there is no such data, or as of `relserve.evaluate`.
     """
-    table = _rows(data)
+    table = labelled_rows(data)
     prefer_shared()
     found = relserve.evaluate(
         table.drop_columns([LABEL]), list(questions), label=table.column(LABEL),
@@ -90,7 +90,13 @@ def option_of(text: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-def _rows(data: LabelledData) -> pa.Table:
+def labelled_rows(data: LabelledData) -> pa.Table:
+    """The rows, with the right answer of each in the column LABEL.
+
+    Raises:
+        UsageError: there is no such data.
+        duckdb.Error: its text is no query.
+    """
     if data.db is not None and not data.db.is_file():
         raise UsageError(f"there is no file {str(data.db)!r}")
     with duckdb.connect(str(data.db or ":memory:"), read_only=data.db is not None) as con:

@@ -19,6 +19,7 @@ import typer
 import relserve
 from relserve.cli.ask.command import ask_command
 from relserve.cli.cache import app as cache_app
+from relserve.cli.calibrate_command import app as calibrate_app
 from relserve.cli.common_options import Model
 from relserve.cli.engine import app as engine_app
 from relserve.cli.evaluate_command import evaluate_command
@@ -43,6 +44,7 @@ app.add_typer(models_app, name="models")
 app.add_typer(engine_app, name="engine")
 app.add_typer(fleet_app, name="fleet")
 app.add_typer(user_app, name="user")
+app.add_typer(calibrate_app, name="calibrate")
 
 Database = Annotated[Path | None, typer.Option("--db", help="DuckDB database file (default: in memory).")]
 
@@ -223,33 +225,6 @@ def doctor_command(
     from relserve.cli import doctor
 
     doctor.run(json)
-
-
-@app.command("calibrate")
-def calibrate_command(
-    model: Annotated[str, typer.Option(metavar="NAME", help="'tiny', a folder or a hub id.")] = "tiny",
-    out: Annotated[Path | None, typer.Option(help="File to write (default: where engines look).")] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Longest time to measure, after the start.")] = 40.0,
-) -> None:
-    """Measure how long a model's steps take on this machine, so that relserve's scheduler predicts well.
-
-    Starts an engine, runs prefills and decodes of several sizes on random tokens, and fits the cost model
-    (seconds a prompt token, seconds a decoding row, and a base each). Engine arguments are those of
-    RELSERVE_ENGINE_ARGS. Let nothing else run meanwhile.
-
-    Without --out the file goes to the cache folder under a name made of the model and the hardware, and from
-    then on every engine of that model on such a machine starts with it, unless its variant is `stock`. A file
-    written elsewhere is named by the scheduler's setting `cost_path`. Without a calibration an engine starts
-    with a guess and learns from its own steps.
-
-    Examples:
-
-    * `relserve calibrate`
-    * `relserve calibrate --model ~/models/qwen --out cost.json`
-    """
-    from relserve.cli.calibrate import calibrate
-
-    calibrate(model, out, seconds)
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+_YES, _NO = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
+
 
 class Measure(StrEnum):
     """How an answer is compared with a label."""
@@ -59,3 +61,15 @@ def _badness(row: GradedRow, measure: Measure) -> tuple[bool, float, int]:
         return True, 0.0, row.place
     is_number = measure is Measure.NUMBERS
     return False, -abs(row.answer - row.label) if is_number else -(row.confidence or 0.0), row.place
+
+
+def yes_or_no(label: Any) -> bool:
+    """What a label says that is true or false, yes or no, 1 or 0.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    text = str(label).strip().casefold().removesuffix(".0")
+    if text not in _YES + _NO:
+        raise ValueError(text)
+    return text in _YES

@@ -74,7 +74,7 @@ def evaluate(
     calls = _calls(function, data, template, model, {**asked, **own})
     told: list[RelserveWarning] = []
     for call in calls:  # a template that does not fit is told before anything is asked
-        told += _shown_labels(call, source, column)
+        told += shown_labels(call, source, column)
     comparing = Comparing.of(calls[0], field)
     sample = sample_of(source, comparing.reader.read_all(column.to_pylist()), rows, seed)
     runs: list[EvaluatedRun] = []
@@ -97,7 +97,7 @@ def _calls(function: str, data: Any, template: Any, model: Any, given: Mapping[s
     return [call_of(function, data, each, {**given, "model": name}) for name in models for each in templates]
 
 
-def _shown_labels(call: Call, source: Source, labels: pa.Array | pa.ChunkedArray) -> list[RelserveWarning]:
+def shown_labels(call: Call, source: Source, labels: pa.Array | pa.ChunkedArray) -> list[RelserveWarning]:
     """A warning for each column of the template that holds the labels themselves."""
     texts = labels.to_pylist()
     return [
@@ -119,7 +119,12 @@ def _several(name: str, given: Any) -> list[Any]:
 
 def _engines(calls: Iterable[Call]) -> list[Engine]:
     """The engine of each call; a name that leads to no model is told before any is asked."""
-    return [call.engine or find_engine(call.options.model) for call in calls]
+    return list(map(engine_of, calls))
+
+
+def engine_of(call: Call) -> Engine:
+    """What answers a call."""
+    return call.engine or find_engine(call.options.model)
 
 
 def _start(call: Call, engine: Engine) -> None:

@@ -52,26 +52,27 @@ def whole(data: Any) -> Source:
     return source_of(data, "evaluate")
 
 
-def label_column(source: Source, label: Any) -> pa.Array | pa.ChunkedArray:
+def label_column(source: Source, label: Any, named: str = "label") -> pa.Array | pa.ChunkedArray:
     """The right answers, one a row.
 
     Args:
         label: the name of a column of the frame, or the values.
+        named: what the argument is called, for messages.
 
     Raises:
         UsageError: there is no such column, there are not as many values as rows, or no row has a label.
     """
     if isinstance(label, str):
-        return _with_labels(source.column(find_column("label=", label, source.names)))
+        return _with_labels(source.column(find_column(f"{named}=", label, source.names)))
     if isinstance(label, (list, tuple, np.ndarray)):
         try:
             column = pa.array(label, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise UsageError(f"label= holds values of several types: {error}") from error
+            raise UsageError(f"{named}= holds values of several types: {error}") from error
     else:
         column = source_of(label, "evaluate").column(0)
     if len(column) != source.num_rows:
-        raise UsageError(f"label= has {len(column):,} values for {source.num_rows:,} rows")
+        raise UsageError(f"{named}= has {len(column):,} values for {source.num_rows:,} rows")
     return _with_labels(column)
 
 

@@ -13,11 +13,10 @@ import pyarrow.types as kinds
 
 from relserve.call.answer_types import AnswerType, ChoiceAnswer
 from relserve.errors import UsageError
-from relserve.evaluation.graded import Measure
+from relserve.evaluation.graded import Measure, yes_or_no
 
 MAX_CLASSES = 20  # different texts of a label that become choices by themselves
 MAX_TOLD = 3  # labels that an error shows
-_YES, _NO = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 
 
 class LabelReader(NamedTuple):
@@ -64,7 +63,7 @@ def label_reader(kind: pa.DataType, answer_type: AnswerType) -> LabelReader:
         UsageError: the answers have fields, and none is named.
     """
     if kinds.is_boolean(kind):
-        return LabelReader(Measure.CLASSES, (True, False), "true or false (or yes or no, 1 or 0)", _yes_or_no)
+        return LabelReader(Measure.CLASSES, (True, False), "true or false (or yes or no, 1 or 0)", yes_or_no)
     if isinstance(answer_type, ChoiceAnswer):
         wanted = f"one of the choices {list(answer_type.choices)}"
         return LabelReader(Measure.CLASSES, answer_type.choices, wanted, partial(_choice, answer_type))
@@ -104,13 +103,6 @@ def fitting_function(
             "choices, or a function, such as 'llm' for texts that are compared as they are"
         )
     return "llm_classify", {**options, "choices": classes}
-
-
-def _yes_or_no(value: Any) -> bool:
-    text = str(value).strip().casefold().removesuffix(".0")
-    if text not in _YES + _NO:
-        raise ValueError(text)
-    return text in _YES
 
 
 def _choice(kind: ChoiceAnswer, value: Any) -> Any:

@@ -70,7 +70,7 @@ class ServerDatabase:
             raise ProtocolError(str(error), "22023") from None
         own = replace(
             session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo,
-            cache_salt=self._salts.of(user),
+            cache_salt=self._salts.of(user), keeps_calibrations=False,
         )  # fmt: skip
         con = self._root.cursor_for(own, client)
         con.raw.execute("SET TimeZone = 'UTC'")

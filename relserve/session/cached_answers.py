@@ -114,7 +114,7 @@ class CachedAnswers:
         return self._cache.find(self._fingerprint, self._keys, uses)
 
     def _identify(self, cancel: threading.Event) -> None:
-        fingerprint = _ask_fingerprint(self._engine, cancel, self._ends_s)
+        fingerprint = ask_fingerprint(self._engine, cancel, self._ends_s)
         if fingerprint is not None and fingerprint != self._fingerprint:
             self._keys = keys_of(fingerprint, self._submission)
         self._fingerprint = fingerprint
@@ -165,8 +165,13 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
 
 
-def _ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | None) -> str | None:
-    """None: it does not tell, or not in time."""
+def ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | None) -> str | None:
+    """An engine's fingerprint; None: it does not tell, or not in time.
+
+    Raises:
+        Cancelled: `cancel` was set meanwhile.
+        RelserveError: the engine is not to be had, as `Engine.answer` would say.
+    """
     ends_s = math.inf if ends_s is None else max(ends_s, time.monotonic() + LEAST_S)
     try:
         future = spawn(engine.fingerprint())

@@ -19,6 +19,7 @@ from relserve.errors import OptionError
 from relserve.machine import traces
 from relserve.machine.hardware import machine_key
 from relserve.session.cached_answers import CachedAnswers
+from relserve.session.calibrated_calls import calibrator_of_call
 from relserve.session.estimate import pace_of
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -144,6 +145,7 @@ class OpenRelQuery:
 
         Raises:
             EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
+            OptionError: see `calibrator_of_call`.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
         """
@@ -190,7 +192,10 @@ class OpenRelQuery:
         engine = self._take_engine()
         ends_s = None if step is None else step.ends_s
         cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
-        one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole)
+        calibrator = calibrator_of_call(self.site, engine, self._cancel, ends_s)
+        one = Round(
+            self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, calibrator
+        )
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
         span.put({"relserve.rows": num_rows, "relserve.distinct_prompts": len(one.todo)})

@@ -9,6 +9,7 @@ from relserve.call.decided import Decided
 from relserve.call.decisions import Decision
 from relserve.call.relquery import CallSite, Reply
 from relserve.errors import EngineError, Failure, FailureKind
+from relserve.evaluation.calibrators import Calibrator
 from relserve.session.folding import Grammars
 
 
@@ -18,10 +19,17 @@ class ReplyReader:
     Args:
         model: the name of the model that replies, for messages.
         is_whole: see `Session.open`.
+        calibrator: corrects the probabilities of choices; None: they are as the model told them.
     """
 
-    def __init__(self, site: CallSite, model: str, is_whole: Callable[[str], bool] | None = None) -> None:
-        self._is_whole = is_whole
+    def __init__(
+        self,
+        site: CallSite,
+        model: str,
+        is_whole: Callable[[str], bool] | None = None,
+        calibrator: Calibrator | None = None,
+    ) -> None:
+        self._is_whole, self._calibrator = is_whole, calibrator
         self._function, self._kind, self._model = site.function, site.answer_type, model
         self._min_confidence = site.options.min_confidence
 
@@ -55,8 +63,8 @@ class ReplyReader:
 
     def _weighed(self, kind: Decision, reply: Reply) -> Answer:
         """What the probabilities of the choices make, or a failure where the engine told none."""
-        if reply.probabilities is not None:
-            return Answer(kind.value_of(reply.probabilities))
+        if (found := reply.probabilities) is not None:
+            return Answer(kind.value_of(self._calibrator.calibrated(found) if self._calibrator else found))
         told = f"{self._model} tells no probabilities of the choices; name another model"
         return Answer(None, Failure(FailureKind.REFUSED, told))
 

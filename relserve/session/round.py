@@ -12,6 +12,7 @@ from relserve.call.phases import phases_of
 from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage
 from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, RowError
+from relserve.evaluation.calibrators import Calibrator
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Key
 from relserve.session.pending_replies import PendingReplies
@@ -51,6 +52,7 @@ class Round:
         known: answers of the relQuery's earlier rounds, by `FoldedRows.keys`; those of this round are added.
             None where the relQuery does not remember.
         cached: what the answer cache has of the distinct prompts.
+        calibrator: see `ReplyReader`.
 
     Attributes:
         answers: of each distinct prompt; None: not there yet.
@@ -70,11 +72,12 @@ class Round:
         recorder: Recorder,
         watch: Watch,
         is_whole: Callable[[str], bool] | None = None,
+        calibrator: Calibrator | None = None,
     ) -> None:
         self._site, self._folded, self._known = site, folded, known
         self._engine = PerQuestion(engine) if site.sampling.follow_ups else engine
         self._cached, self._recorder, self._watch = cached, recorder, watch
-        self._reader = ReplyReader(site, engine.model, is_whole)
+        self._reader = ReplyReader(site, engine.model, is_whole, calibrator)
         self._keys = folded.keys
         self.answers: list[Answer | None] = [None] * len(folded.prompts)
         if known:

@@ -46,6 +46,7 @@ class Session:
         model_hosts: the servers that calls in SQL may name.
         cache_salt: see `Submission`.
         paces: where it is kept how long relQueries took, for EXPLAIN in other processes; None: nowhere.
+        keeps_calibrations: whether its SQL may keep calibrations, which are files of whoever runs it.
     """
 
     find_engine: Callable[[str | None], Engine]
@@ -58,6 +59,7 @@ class Session:
     model_hosts: ModelHosts = field(default_factory=ModelHosts)
     cache_salt: str | None = None
     paces: PaceFile | None = None
+    keeps_calibrations: bool = True
 
     def run(
         self,

@@ -36,8 +36,9 @@ def right_hand_sides(page: Path) -> list[str]:
 
 
 @pytest.fixture
-def con() -> Iterator[Connection]:
-    """The shipped tables behind the scripted engine."""
+def con(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    """The shipped tables behind the scripted engine; what an example keeps goes nowhere else."""
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     with connect(engine=ScriptedEngine(), progress=False) as con:
         demo.prepare(con)
         yield con

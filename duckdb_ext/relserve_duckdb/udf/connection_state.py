@@ -87,6 +87,15 @@ class ConnectionState:
         finally:
             self._handler = former
 
+    def running(self) -> StatementRun | None:
+        """The statement whose rows are computed; None in a dry run, or where nobody will read them.
+
+        Raises:
+            PlanningOnly, Cancelled: no rows are to be computed.
+        """
+        self._handler.check()
+        return self.run if isinstance(self._handler, Running) else None
+
     def call(self, function: str, columns: Sequence[Any]) -> Any:
         """The UDF: answers of one chunk.
 

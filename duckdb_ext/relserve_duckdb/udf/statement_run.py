@@ -91,6 +91,11 @@ class StatementRun:
         """Calls of its text that have asked."""
         return len(self._asked)
 
+    @property
+    def asked(self) -> frozenset[Site]:
+        """Those calls."""
+        return frozenset(self._asked)
+
     def check_cancel(self) -> None:
         """Raise Cancelled if the statement was interrupted."""
         if self.cancel.is_set():

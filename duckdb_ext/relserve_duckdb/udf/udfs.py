@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,8 @@ from relserve.errors import UsageError
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, History
 from relserve.session.workflows import STEP_SCHEMA, WORKFLOW_SCHEMA
 from relserve_duckdb.text.call_limits import CALLED
+from relserve_duckdb.udf import calibrate_macro
+from relserve_duckdb.udf.calibrate_macro import CALIBRATE
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import ARROW_TYPES, sql_type_of
 
@@ -95,6 +97,9 @@ class Udfs:
             # side effects keep DuckDB from answering at plan time, once and for all
             rows_of = _listing(self._states, table)
             self._create(name, rows_of, ["BIGINT"], _list_type(schema), side_effects=True)
+        kind = _struct_type(calibrate_macro.ROW)
+        fit = _calibrating(self._states)
+        self._create(CALIBRATE, fit, calibrate_macro.PARAMETERS, kind, side_effects=True)
 
     def _create(
         self,
@@ -111,7 +116,7 @@ class Udfs:
         )  # fmt: skip
 
     def _remove(self) -> None:
-        for name in (*CALLED, *TABLES):
+        for name in (*CALLED, *TABLES, CALIBRATE):
             self._con.remove_function(self._name_of(name))
         self._is_in_catalog = False
 
@@ -132,6 +137,12 @@ def _answer(states: States, function: str) -> Callable[..., Any]:
 
 def _listing(states: States, table: Callable[[History], pa.Table]) -> Callable[..., Any]:
     return lambda keys: _rows_of(states, table, keys)
+
+
+def _calibrating(states: States) -> Callable[..., Any]:
+    return lambda keys, names, labelled: calibrate_macro.calibrated(
+        _state_of(states, keys), names.to_pylist(), labelled.to_pylist()
+    )
 
 
 def _call(states: States, function: str, template: Any, options: Any, keys: Any, *values: Any) -> Any:
@@ -172,5 +183,9 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _list_type(schema: pa.Schema) -> str:
-    columns = ", ".join(f"{field.name} {_SQL_TYPES[_plain_type(field.type)]}" for field in schema)
-    return f"STRUCT({columns})[]"
+    return f"{_struct_type(schema)}[]"
+
+
+def _struct_type(fields: Iterable[pa.Field]) -> str:
+    columns = ", ".join(f"{field.name} {_SQL_TYPES[_plain_type(field.type)]}" for field in fields)
+    return f"STRUCT({columns})"

@@ -14,7 +14,8 @@ from relserve.call.options import FUNCTIONS
 _OWN = frozenset(
     (
         *FUNCTIONS,
-        *"text2sql text2sql_query llm_evaluate llm_queries llm_errors llm_workflows llm_steps".split(),
+        *"text2sql text2sql_query llm_evaluate llm_calibrate".split(),
+        *"llm_queries llm_errors llm_workflows llm_steps".split(),
     )
 )
 

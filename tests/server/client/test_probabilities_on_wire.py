@@ -24,6 +24,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("llm_tags", {"choices": ["a"], "threshold": 7}),
     ("llm_score", {"levels": ["calm"]}),
     ("llm_score", {"levels": ["calm", "cross"], "hi": 5}),
+    ("llm_prob", {"calibration": "no/name"}),
+    ("llm_prob", {"calibration": "no-such-name"}),
 ]
 BAD_QUESTIONS = [
     "Is it a complaint?",
@@ -90,3 +92,10 @@ def test_values_and_null_rows(serve: Serve) -> None:
     weights = weights_by_hash(prompt, 2)
     best = max(weights)
     assert rows == [("uv"[weights.index(best)], pytest.approx(best)), (None, None)]
+
+
+def test_a_client_keeps_no_calibration(serve: Serve) -> None:
+    con = connect(serve(), autocommit=True)
+    table = "WITH t AS (SELECT 'a' AS x, true AS y)"
+    with pytest.raises(psycopg.Error, match="writes a file of this server; whoever runs it makes one"):
+        con.execute(f"{table} FROM llm_calibrate('t', llm_prob('Good? {{}}', x), y, name := 'n')")

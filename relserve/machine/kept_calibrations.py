@@ -1,0 +1,86 @@
+"""Where calibrations of decisions are kept: a small JSON file each, under the name that calls give."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from relserve.errors import OptionError
+from relserve.evaluation.calibrators import Calibrator, as_dict, calibrator_of
+from relserve.machine.private_files import write_private
+from relserve.settings import cache_dir
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class KeptCalibration:
+    """What was fitted to labelled rows, and to which call.
+
+    Attributes:
+        question: the call's template, with `{}` for each value.
+        choices: in their order.
+        options: the others that move its probabilities, as text.
+        model, fingerprint: that was asked; no fingerprint where the engine tells none.
+        num_rows: to which it was fitted.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    options: Mapping[str, str]
+    model: str
+    fingerprint: str | None
+    num_rows: int
+    calibrator: Calibrator
+
+
+def calibration_path(name: str) -> Path:
+    """The file of a name; it need not exist."""
+    return cache_dir() / "calibrations" / f"{name}.json"
+
+
+def calibration_names() -> list[str]:
+    """The names that there are."""
+    return sorted(path.stem for path in calibration_path("any").parent.glob("*.json"))
+
+
+def keep_calibration(name: str, found: KeptCalibration) -> Path:
+    """Write it, in place of one of this name; gives the file."""
+    path = calibration_path(name)
+    told = {each.name: getattr(found, each.name) for each in fields(found)}
+    told |= {"format": FORMAT, "calibrator": as_dict(found.calibrator)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
+    write_private(unfinished, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    os.replace(unfinished, path)
+    return path
+
+
+def read_calibration(name: str) -> KeptCalibration:
+    """What is kept under a name.
+
+    Raises:
+        OptionError: there is nothing, or nothing that can be used.
+    """
+    path = calibration_path(name)
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told.pop("format") != FORMAT:
+            raise ValueError(f"not of format {FORMAT}")
+        choices = tuple(told.pop("choices"))
+        calibrator = calibrator_of(told.pop("calibrator"), len(choices))
+        return KeptCalibration(**told, choices=choices, calibrator=calibrator)
+    except FileNotFoundError:
+        there = ", ".join(calibration_names()) or "none yet"
+        raise OptionError(
+            f"there is no calibration {name!r} (there are: {there}); relserve calibrate decisions --name "
+            f"{name} makes one from labelled rows"
+        ) from None
+    except Exception as error:  # of whatever kind: strangers may write there
+        raise OptionError(
+            f"the calibration {name!r} cannot be used, for {path} is not as it was written ({error!r:.120}); "
+            f"relserve calibrate decisions --name {name} makes a new one"
+        ) from error

@@ -1,0 +1,206 @@
+"""Calibrations of llm_prob and llm_probs: fitted to labelled rows, and found for a call that names one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relserve.call.decisions import YES_NO, Decision, Distribution, Probability
+from relserve.call.options import DEFAULTS, FUNCTIONS
+from relserve.call.relquery import CallSite
+from relserve.engines.protocol import Engine
+from relserve.errors import OptionError, UsageError
+from relserve.evaluation.calibrators import Calibrator
+from relserve.evaluation.graded import yes_or_no
+from relserve.machine.kept_calibrations import KeptCalibration, keep_calibration, read_calibration
+from relserve.session.cached_answers import ask_fingerprint
+
+if TYPE_CHECKING:  # NumPy is imported by those who fit
+    from relserve.evaluation.calibration_scores import ReliabilityBin
+
+FEWEST_ROWS = 20
+FEWEST_DIFFERENT = 10  # probabilities; of fewer no curve can be told
+# Options under which a model gives the same probabilities.
+_WITHOUT_EFFECT = frozenset("model on_error deadline slo field_order choices calibration".split())
+
+
+@dataclass(frozen=True)
+class CalibrationReport:
+    """What a calibration of a call brought.
+
+    `after` are figures of rows that were left out when it was fitted; see `best_calibration`.
+
+    Attributes:
+        path: the file that keeps it.
+        method: 'none', 'temperature', 'platt' or 'isotonic'.
+        brier_before, brier_after: Brier score; 0 is perfect.
+        error_before, error_after: expected calibration error.
+        bins_before, bins_after: from which that follows.
+    """
+
+    name: str
+    path: Path
+    method: str
+    num_rows: int
+    brier_before: float
+    brier_after: float
+    error_before: float
+    error_after: float
+    bins_before: Sequence[ReliabilityBin]
+    bins_after: Sequence[ReliabilityBin]
+
+
+def can_be_calibrated(site: CallSite) -> bool:
+    """Whether it is a call of llm_prob or llm_probs."""
+    return isinstance(site.answer_type, (Probability, Distribution))
+
+
+def wanted_label(site: CallSite) -> str:
+    """What a label beside the answers of a call must be, in words."""
+    choices = _choices(site)
+    return "true or false (or yes or no, 1 or 0)" if choices == YES_NO else f"one of {list(choices)}"
+
+
+def truth_of(site: CallSite, label: Any) -> int:
+    """The number of the choice that a label means.
+
+    Raises:
+        ValueError: it means none.
+    """
+    kind = site.answer_type
+    if _choices(site) == YES_NO:
+        return 0 if yes_or_no(label) else 1
+    found = kind.parse(str(label))
+    if found.failure is not None:
+        raise ValueError(found.failure.message)
+    return _choices(site).index(found.value)
+
+
+def probabilities_of(site: CallSite, value: float | str) -> list[float]:
+    """The probabilities of all choices, from an answer or from the JSON of its value in SQL."""
+    found = json.loads(value) if isinstance(value, str) else value
+    return [found[choice] for choice in _choices(site)] if isinstance(found, dict) else [found, 1 - found]
+
+
+def calibrate(
+    name: str, site: CallSite, engine: Engine, probabilities: Sequence[Sequence[float]], truths: Sequence[int]
+) -> CalibrationReport:
+    """Fit a calibration of a call to labelled rows, and keep it.
+
+    Args:
+        engine: that was asked.
+        probabilities: of the choices of each row.
+        truths: the number of each row's right choice.
+
+    Raises:
+        UsageError: the rows are too few, or too much alike; or the call names a calibration already.
+        RelserveError: the engine is gone.
+    """
+    import numpy as np
+
+    from relserve.evaluation.calibration_fits import best_calibration
+    from relserve.evaluation.calibration_scores import brier_score, calibration_error, reliability
+
+    if site.options.calibration is not None:
+        raise UsageError("leave calibration := out here: a calibration is fitted to the model's own numbers")
+    _check_rows(site, probabilities, truths)
+    before, right = np.array(probabilities, float), np.array(truths)
+    before /= before.sum(1, keepdims=True)
+    found = best_calibration(before, right)
+    kept = KeptCalibration(
+        _question(site), _choices(site), _moving_options(site), engine.model,
+        ask_fingerprint(engine, threading.Event(), None), len(right), found.calibrator,
+    )  # fmt: skip
+    bins_before, bins_after = reliability(before, right), reliability(found.held_out, right)
+    return CalibrationReport(
+        name, keep_calibration(name, kept), found.method, len(right),
+        brier_score(before, right), brier_score(found.held_out, right),
+        calibration_error(bins_before), calibration_error(bins_after), bins_before, bins_after,
+    )  # fmt: skip
+
+
+def calibrator_of_call(
+    site: CallSite, engine: Engine, cancel: threading.Event, ends_s: float | None
+) -> Calibrator | None:
+    """The kept calibration that a call names; None where it names none.
+
+    Args:
+        cancel, ends_s: see `ask_fingerprint`.
+
+    Raises:
+        OptionError: there is none of this name, or it was fitted to another call or model.
+        Cancelled, RelserveError: see `ask_fingerprint`.
+    """
+    name = site.options.calibration
+    if name is None:
+        return None
+    kept = read_calibration(name)
+    fingerprint = ask_fingerprint(engine, cancel, ends_s)
+    knows = fingerprint is not None and kept.fingerprint is not None
+    is_same = knows and fingerprint == kept.fingerprint
+    for what, fitted, asked in (
+        ("the choices", list(kept.choices), list(_choices(site))),
+        ("the question", kept.question, _question(site)),
+        ("the options", dict(kept.options), _moving_options(site)),
+        *(() if is_same else (("the model", kept.model, engine.model),)),
+    ):
+        if fitted != asked:
+            raise OptionError(
+                f"the calibration {name!r} was fitted to {what} {fitted!r}, not {asked!r}: its correction "
+                f"would be wrong here; {_mend(name)}"
+            )
+    if knows and not is_same:
+        raise OptionError(
+            f"the calibration {name!r} was fitted to {kept.model} before its files, its engine arguments or "
+            f"vLLM changed; {_mend(name)}"
+        )
+    return kept.calibrator
+
+
+def _mend(name: str) -> str:
+    return (
+        f"leave calibration := {name!r} out, name another, or fit one to this call with relserve calibrate "
+        "decisions"
+    )
+
+
+def _check_rows(site: CallSite, probabilities: Sequence[Sequence[float]], truths: Sequence[int]) -> None:
+    if len(truths) < FEWEST_ROWS:
+        raise UsageError(
+            f"only {len(truths):,} rows have both a label and probabilities, and a calibration needs "
+            f"{FEWEST_ROWS}; label more, 100 are a good start"
+        )
+    if len(set(truths)) < 2:
+        label = _choices(site)[truths[0]]
+        raise UsageError(
+            f"all {len(truths):,} rows have the label {label!r}, which says nothing of the others; add rows "
+            "that have another"
+        )
+    if (num := len(set(map(tuple, probabilities)))) < FEWEST_DIFFERENT:
+        raise UsageError(
+            f"the rows have only {num} different probabilities, too few for a curve; ask about rows of other "
+            "texts, or another question"
+        )
+
+
+def _question(site: CallSite) -> str:
+    """Its template, the same for `{}` and `{column}`."""
+    return "{}".join(site.binding.template.literals)
+
+
+def _choices(site: CallSite) -> tuple[str, ...]:
+    kind = site.answer_type
+    assert isinstance(kind, Decision)
+    return kind.choices
+
+
+def _moving_options(site: CallSite) -> dict[str, str]:
+    """The options that move its probabilities, where they are not the default."""
+    given = ((name, getattr(site.options, name)) for name in FUNCTIONS[site.function].options)
+    return {
+        name: repr(value) for name, value in given if name not in _WITHOUT_EFFECT and value != DEFAULTS[name]
+    }

@@ -1,0 +1,107 @@
+"""A kept calibration in calls: it applies by its name only, to the call to which it was fitted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import relserve
+from relserve.cache.cache import AnswerCache
+from relserve.cache.store import FILE_NAME
+from relserve.call.options import parse_options
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
+from relserve.errors import OptionError
+from relserve.session.session import Session
+from tests.too_sure import TooSureEngine, labelled_rows
+
+ROWS = labelled_rows()
+TEAMS = ["sales", "support", "nobody"]
+
+
+@pytest.fixture
+def engine() -> TooSureEngine:
+    return TooSureEngine(identity="f00d")
+
+
+@pytest.fixture(autouse=True)
+def _kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: TooSureEngine) -> None:
+    """Calibrations `praise` of llm_prob and `team` of llm_probs."""
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    given: dict[str, Any] = {"truth": "label", "engine": engine, "progress": False}
+    relserve.calibrate_decisions(pa.Table.from_pylist(ROWS), "Praise? {text}", name="praise", **given)
+    teams = labelled_rows("sales", ["support", "nobody"])
+    given |= {"name": "team", "choices": TEAMS}
+    relserve.calibrate_decisions(pa.Table.from_pylist(teams), "Team? {text}", **given)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[AnswerCache]:
+    cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
+    yield cache
+    cache.close()
+
+
+def ask(
+    engine: TooSureEngine, template: str = "Praise? {}", cache: AnswerCache | None = None,
+    function: str = "llm_prob", **options: Any,
+) -> list[Any]:  # fmt: skip
+    """The values of two rows, of which the model says 0.9 and 0.1."""
+    relquery = RelQuery(
+        function, Template.parse(template).bind(1), [("a 0.9",), ("b 0.1",)], parse_options(function, options)
+    )
+    return Session(lambda model: engine, cache=cache).run(relquery).values
+
+
+def test_it_applies_by_its_name_only(engine: TooSureEngine) -> None:
+    assert ask(engine) == [0.9, 0.1]
+    assert ask(engine, calibration="praise") == pytest.approx([0.7, 0.3], abs=0.06)
+
+
+def test_choices_add_up_to_one(engine: TooSureEngine) -> None:
+    given = {"template": "Team? {}", "function": "llm_probs", "choices": TEAMS}
+    (first, _) = map(json.loads, ask(engine, **given, calibration="team"))
+    assert list(first) == TEAMS
+    assert sum(first.values()) == pytest.approx(1)
+    assert first["sales"] == pytest.approx(0.7, abs=0.08)
+    assert json.loads(ask(engine, **given)[0])["sales"] == 0.9
+
+
+def test_kept_answers_are_the_models_own(engine: TooSureEngine, cache: AnswerCache) -> None:
+    corrected = ask(engine, cache=cache, calibration="praise")
+    cache.flush()
+    num = engine.num_prompts
+    assert ask(engine, cache=cache) == [0.9, 0.1]
+    assert ask(engine, cache=cache, calibration="praise") == corrected
+    assert engine.num_prompts == num
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"calibration": "prase"}, r"there is no calibration 'prase' \(there are: praise, team\)"),
+        ({"calibration": "../x"}, "calibration must be a name of letters, digits"),
+        ({"calibration": "team"}, r"fitted to the choices \['sales', 'support', 'nobody'\], not \['yes', "),
+        ({"calibration": "praise", "template": "Joy? {}"}, r"the question 'Praise\? \{\}', not 'Joy\? \{\}'"),
+        ({"calibration": "praise", "system": "Be strict."}, r"the options \{\}, not \{'system': "),
+        ({"calibration": "team", "function": "llm_probs", "template": "Team? {}", "choices": TEAMS[::-1]},
+         "leave calibration := 'team' out, name another, or fit one"),
+    ],
+)  # fmt: skip
+def test_another_call_is_an_error(engine: TooSureEngine, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        ask(engine, **given)
+
+
+def test_another_model_is_an_error_and_one_that_moved_is_none(engine: TooSureEngine) -> None:
+    with pytest.raises(OptionError, match="fitted to the model 'scripted', not 'other'"):
+        ask(TooSureEngine(identity="beef", model="other"), calibration="praise")
+    with pytest.raises(OptionError, match="fitted to scripted before its files, its engine arguments or"):
+        ask(TooSureEngine(identity="beef"), calibration="praise")
+    ask(TooSureEngine(identity="f00d", model="/elsewhere/scripted"), calibration="praise")
+    ask(TooSureEngine(), calibration="praise")  # tells no fingerprint, but has the name
