@@ -21,6 +21,7 @@ from relserve.evaluation.calibrators import (
 )
 
 FOLDS = 5
+FEW = 20  # different probabilities
 COOLEST, HOTTEST = 0.05, 20.0  # temperatures that are tried
 MOST_STEPS = 100  # of Newton's method, which needs about six
 
@@ -46,7 +47,7 @@ def best_calibration(probabilities: Probabilities, truths: Truths, seed: int = 0
     """The method with the least Brier score on rows that were left out; of equal ones the simplest.
 
     Five times, a fifth of the rows is left out. Rows of equal probabilities are left out together, since they
-    are mostly rows of one text.
+    are mostly rows of one text; but not where a model has few different ones.
 
     Args:
         probabilities: of each row's choices, adding up to 1.
@@ -54,6 +55,8 @@ def best_calibration(probabilities: Probabilities, truths: Truths, seed: int = 0
     """
     _, same = np.unique(probabilities, axis=0, return_inverse=True)
     same = same.reshape(-1)  # NumPy 2.0 gives it another shape
+    if same.max() < FEW:
+        same = np.arange(len(same))
     folds = (np.random.default_rng(seed).permutation(same.max() + 1) % FOLDS)[same]
     held_out = {name: _held_out(fit, probabilities, truths, folds) for name, fit in FITS.items()}
     best = min(FITS, key=lambda name: brier_score(held_out[name], truths))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # NumPy is imported by those who fit
     from relserve.evaluation.calibration_scores import ReliabilityBin
 
 FEWEST_ROWS = 20
-FEWEST_DIFFERENT = 10  # probabilities; of fewer no curve can be told
 # Options under which a model gives the same probabilities.
 _WITHOUT_EFFECT = frozenset("model on_error deadline slo field_order choices calibration".split())
 
@@ -180,10 +179,10 @@ def _check_rows(site: CallSite, probabilities: Sequence[Sequence[float]], truths
             f"all {len(truths):,} rows have the label {label!r}, which says nothing of the others; add rows "
             "that have another"
         )
-    if (num := len(set(map(tuple, probabilities)))) < FEWEST_DIFFERENT:
+    if len(set(map(tuple, probabilities))) == 1:
         raise UsageError(
-            f"the rows have only {num} different probabilities, too few for a curve; ask about rows of other "
-            "texts, or another question"
+            f"the model gives all {len(truths):,} rows the same probabilities, so nothing tells them apart; "
+            "ask another question, or another model"
         )
 
 

@@ -58,7 +58,7 @@ def test_rows_without_a_label_or_an_answer_are_left_out() -> None:
     [
         ({"data": ROWS.head(19)}, "only 19 rows have both a label and probabilities"),
         ({"truth": [True] * 380}, "all 380 rows have the label 'yes', which says nothing of the others"),
-        ({"data": ROWS.assign(text="a 0.5")}, "the rows have only 1 different probabilities, too few"),
+        ({"data": ROWS.assign(text="a 0.5")}, "the model gives all 380 rows the same probab"),
         ({"truth": ["maybe", *ROWS["label"][1:]]}, "a label must be true or false (or yes or no"),
         ({"truth": "labl"}, "truth= names 'labl', which is no column. Did you mean 'label'?"),
         ({"truth": [True]}, "truth= has 1 values for 380 rows"),
