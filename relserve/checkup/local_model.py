@@ -9,6 +9,7 @@ from typing import Any
 
 from relserve.checkup.page import ChatTemplate, LocalModel
 from relserve.engines.local import cpu
+from relserve.engines.local.cpu_plan import GIB
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.model_files import NUMBER_BYTES, WEIGHTS, read_config, size_of_model
 from relserve.engines.local.prompts import PromptEncoder
@@ -73,17 +74,17 @@ def describe(engine: LocalEngine, running: RunningEngine, start_s: float) -> Loc
         vocabulary=model.get_vocab_size(),
         context=running.max_model_len,
         kv_tokens=cache.kv_cache_size_tokens,  # a token takes a block in each group of layers
-        threads=_chosen(chosen, cpu.THREADS),
-        kv_gib=_chosen(chosen, cpu.KV_GIB),
+        threads=_num_threads(chosen),
+        kv_gib=cache.kv_cache_memory_bytes and cache.kv_cache_memory_bytes / GIB,
         users_own=[name for name in cpu.VARIABLES if chosen and name not in chosen and os.environ.get(name)],
         template=template_of(running.client.get_tokenizer()),
         start_s=start_s,
     )
 
 
-def _chosen(variables: dict[str, str], name: str) -> int | None:
-    """A variable of the engine's process; None where relserve chooses none, as on a GPU."""
-    text = variables.get(name) or (os.environ.get(name) if variables else None)
+def _num_threads(variables: dict[str, str]) -> int | None:
+    """Of the engine's process; None where relserve chooses none, as on a GPU."""
+    text = variables.get(cpu.THREADS) or (os.environ.get(cpu.THREADS) if variables else None)
     return int(text) if text and text.isdigit() else None
 
 

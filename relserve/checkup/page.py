@@ -31,7 +31,8 @@ class LocalModel:
         quantization: of the weights, as vLLM names it.
         context: the most tokens of a prompt with its answer.
         kv_tokens: that the engine's KV cache holds.
-        threads, kv_gib: of each worker; None on a GPU.
+        threads: of each worker; None on a GPU.
+        kv_gib: GiB of KV cache of each worker; None where vLLM chooses, as on a GPU.
         users_own: variables of those that relserve chooses where the user set them.
         start_s: how long the engine took to come up.
     """
@@ -46,7 +47,7 @@ class LocalModel:
     context: int
     kv_tokens: int | None
     threads: int | None
-    kv_gib: int | None
+    kv_gib: float | None
     users_own: list[str]
     template: ChatTemplate
     start_s: float

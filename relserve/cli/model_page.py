@@ -86,7 +86,7 @@ def _local_lines(local: LocalModel) -> Iterator[tuple[str, str]]:
         )
     if local.kv_tokens is not None:
         rows = local.kv_tokens / local.context
-        gib = f"{local.kv_gib} GiB, " if local.kv_gib is not None else ""
+        gib = f"{local.kv_gib:.3g} GiB, " if local.kv_gib is not None else ""
         yield "KV cache", f"{gib}{local.kv_tokens:,} tokens: {rows:.1f} rows of the whole context"
     if local.threads is not None:
         yield "threads", str(local.threads)

@@ -19,9 +19,7 @@ def variables_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, str]:
     """Variables that the user left unset; none where the engine's process is not forked off (`forks`)."""
     if not forks(path):
         return {}
-    found = cpu.variables_for(path, engine_args)
-    found.pop(cpu.KV_GIB, None)  # follows from the memory that is free when the engine starts
-    return found
+    return cpu.variables_for(path, engine_args)
 
 
 def forks(path: str) -> bool:

@@ -21,7 +21,9 @@ from relserve.tiny import MODEL_DIR
 
 def test_the_kv_cache_is_told_as_vllm_counts_it() -> None:
     """Where layers are in groups a token takes a block in each, so blocks alone would tell too much."""
-    cache = SimpleNamespace(num_gpu_blocks=100, block_size=32, kv_cache_size_tokens=1600)
+    cache = SimpleNamespace(
+        num_gpu_blocks=100, block_size=32, kv_cache_size_tokens=1600, kv_cache_memory_bytes=2**29
+    )  # fmt: skip
     model = SimpleNamespace(
         dtype="torch.float32", architectures=["Gemma3ForCausalLM"], quantization=None,
         get_vocab_size=lambda: 8192,
@@ -31,7 +33,7 @@ def test_the_kv_cache_is_told_as_vllm_counts_it() -> None:
     )
     running: Any = SimpleNamespace(client=client, max_model_len=512, variables={})
     described = describe(LocalEngine("tiny", str(MODEL_DIR)), running, 1.0)
-    assert (described.kv_tokens, described.context) == (1600, 512)
+    assert (described.kv_tokens, described.kv_gib, described.context) == (1600, 0.5, 512)
 
 
 def test_every_function_has_a_sample() -> None:

@@ -16,7 +16,8 @@ from relserve.vllm_plugin import host
 WORKER = "relserve.vllm_plugin.cpu_worker.Worker"
 BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
 FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU that has no bfloat16 arithmetic
-THREADS, KV_GIB, BIND = "OMP_NUM_THREADS", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND"
+THREADS, BIND = "OMP_NUM_THREADS", "VLLM_CPU_OMP_THREADS_BIND"
+KV_GIB = "VLLM_CPU_KVCACHE_SPACE"  # the user's alone: vLLM takes it before the argument that is set here
 VARIABLES = (THREADS, KV_GIB, BIND)
 # A step's intermediate results are megabytes each. glibc takes them anew from the kernel in every operation
 # (150 page faults a row); with these it keeps what it has. Other C libraries do not read them.
@@ -34,7 +35,7 @@ def arguments_for(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
         # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
         # is off here): a further process, which takes 10 s to start and a detour on every step.
         found["distributed_executor_backend"] = host.UniProcExecutor
-    return found
+    return found | {"kv_cache_memory_bytes": plan_of(path, {**found, **engine_args}).kv_bytes}
 
 
 def variables_for(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -43,11 +44,8 @@ def variables_for(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:
     Args:
         arguments: of vLLM, with which it is started.
     """
-    chosen = plan_of(path, arguments)
     # vLLM's own binding of threads is ten times slower on a shared machine.
-    ours = {THREADS: str(chosen.threads), BIND: "nobind", **ALLOCATOR}
-    if not arguments.get("kv_cache_memory_bytes"):
-        ours[KV_GIB] = str(chosen.kv_gib)
+    ours = {THREADS: str(plan_of(path, arguments).threads), BIND: "nobind", **ALLOCATOR}
     return {name: value for name, value in ours.items() if not os.environ.get(name)}
 
 

@@ -7,19 +7,22 @@ from typing import NamedTuple
 
 from relserve.engines.local.model_files import ModelSize
 
-GIB = 2**30
+GIB, MIB = 2**30, 2**20
 ONE_THREAD_BELOW = 40e6  # parameters; smaller models lose more at the end of each operation than they gain
 ROW_TOKENS = 512  # of prompt and answer, that a row is expected to have at most
 MAX_ROWS = 256  # that vLLM runs at once where nothing else is said
 KV_SHARE = 0.5  # of the memory that the weights leave free
-KV_GIB = 2  # where nothing is known
+UNKNOWN_BYTES = 2 * GIB  # of KV cache, where nothing is known
+LEAST_BYTES = 256 * MIB  # of KV cache; where not even the weights fit, vLLM says so
+SMALL_BYTES = GIB  # of weights and KV cache together, which every model may take
+TIMES_WEIGHTS = 2  # of KV cache that rows may take beyond that
 
 
 class CpuPlan(NamedTuple):
-    """What each worker of an engine on a CPU gets: OpenMP threads, and GiB of KV cache."""
+    """What each worker of an engine on a CPU gets: OpenMP threads, and bytes of KV cache."""
 
     threads: int
-    kv_gib: int
+    kv_bytes: int
 
 
 class ModelWorkers(NamedTuple):
@@ -55,9 +58,10 @@ def plan(
         max_rows: rows that run at once, where the user set it.
     """
     if size is None:
-        return CpuPlan(1, KV_GIB)
+        return CpuPlan(1, UNKNOWN_BYTES)
     cores = max(1, num_cores // workers.number)
-    return CpuPlan(num_threads(size.parameters / workers.parts, cores), kv_gib(size, free, max_rows, workers))
+    threads = num_threads(size.parameters / workers.parts, cores)
+    return CpuPlan(threads, kv_bytes(size, free, max_rows, workers))
 
 
 def num_threads(parameters: float, num_cores: int) -> int:
@@ -65,26 +69,33 @@ def num_threads(parameters: float, num_cores: int) -> int:
     return 1 if parameters < ONE_THREAD_BELOW else num_cores
 
 
-def kv_gib(size: ModelSize, free: FreeMemory, max_rows: int | None, workers: ModelWorkers) -> int:
-    """GiB of each worker with which all rows can run, and one of the longest; no more than there is room for.
+def kv_bytes(size: ModelSize, free: FreeMemory, max_rows: int | None, workers: ModelWorkers) -> int:
+    """Whole MiB of each worker, in bytes, as far as there is room. A part has its part of each token."""
+    wanted = min(_wanted_bytes(size, max_rows) / workers.parts, _most_bytes(size, free, workers))
+    return math.ceil(max(LEAST_BYTES, wanted) / MIB) * MIB
 
-    A part of a model keeps its part of every token. At least one: vLLM takes whole ones.
+
+def _wanted_bytes(size: ModelSize, max_rows: int | None) -> float:
+    """Of one copy of a model: enough for one row of the whole context, and for all rows as far as they pay.
+
+    A decode step reads the weights and the tokens of its rows. Where these take twice the weights, more rows
+    at once add at most half to the tokens a second, and a small model would take ten times its own size.
     """
-    tokens = max(size.context, (max_rows or MAX_ROWS) * min(size.context, ROW_TOKENS))
-    wanted = KV_GIB
-    if size.kv_bytes is not None:
-        wanted = math.ceil(tokens * size.kv_bytes / workers.parts / GIB)
-    return max(1, min(wanted, _most_kv_gib(size, free, workers)))
+    if size.kv_bytes is None:
+        return UNKNOWN_BYTES
+    rows = (max_rows or MAX_ROWS) * min(size.context, ROW_TOKENS) * size.kv_bytes
+    paying = min(rows, TIMES_WEIGHTS * size.weight_bytes)
+    return max(SMALL_BYTES - size.weight_bytes, paying, size.context * size.kv_bytes)
 
 
-def _most_kv_gib(size: ModelSize, free: FreeMemory, workers: ModelWorkers) -> int:
-    """GiB of a share of what the weights leave free, for each worker.
+def _most_bytes(size: ModelSize, free: FreeMemory, workers: ModelWorkers) -> float:
+    """A share of what the weights leave free, for each worker.
 
     vLLM starts no worker whose KV cache is larger than what is free on one NUMA node.
     """
     if free.total is None:
-        return KV_GIB
+        return UNKNOWN_BYTES
     most = (free.total - workers.copies * size.weight_bytes) / workers.number
     if free.node is not None:
         most = min(most, free.node - size.weight_bytes / workers.parts)
-    return int(most * KV_SHARE / GIB)
+    return most * KV_SHARE

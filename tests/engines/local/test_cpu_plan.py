@@ -10,11 +10,13 @@ import pytest
 from relserve.engines.local import cpu, start
 from relserve.engines.local.cpu_plan import (
     GIB,
+    LEAST_BYTES,
+    MIB,
     ROW_TOKENS,
     CpuPlan,
     FreeMemory,
     ModelWorkers,
-    kv_gib,
+    kv_bytes,
     num_threads,
     plan,
 )
@@ -32,7 +34,7 @@ QWEN = dict(  # Qwen2.5-0.5B
     hidden_size=896, num_hidden_layers=24, vocab_size=151_936, intermediate_size=4864,
     num_attention_heads=14, num_key_value_heads=2, max_position_embeddings=32_768,
 )  # fmt: skip
-SIZE = ModelSize(parameters=250e6, weight_bytes=0.5 * GIB, kv_bytes=61_440, context=4096)
+SIZE = ModelSize(parameters=2e9, weight_bytes=4 * GIB, kv_bytes=61_440, context=4096)
 
 
 @pytest.mark.parametrize(("millions", "cores", "threads"), [(5, 8, 1), (25, 8, 1), (250, 1, 1), (250, 2, 2)])
@@ -41,7 +43,7 @@ def test_a_small_model_gets_one_thread_and_a_large_one_the_cores(millions, cores
 
 
 def kv_of(size=SIZE, free=64 * GIB, max_rows=None, workers=ModelWorkers(), node=None):  # noqa: B008
-    return kv_gib(size, FreeMemory(free, node), max_rows, workers)
+    return kv_bytes(size, FreeMemory(free, node), max_rows, workers) / GIB
 
 
 def test_workers_share_the_cores():
@@ -57,41 +59,60 @@ def test_a_copy_of_a_model_is_as_large_as_the_model():
 
 
 def test_a_model_of_unknown_size_gets_what_every_machine_has():
-    assert plan(None, 8, FreeMemory(), None, ModelWorkers()) == CpuPlan(1, 2)
+    assert plan(None, 8, FreeMemory(), None, ModelWorkers()) == CpuPlan(1, 2 * GIB)
 
 
 def test_kv_memory_holds_the_rows_and_one_of_the_longest():
-    rows = 256 * ROW_TOKENS * SIZE.kv_bytes
-    assert 0 <= kv_of() * GIB - rows < GIB
+    assert kv_of() * GIB == 256 * ROW_TOKENS * SIZE.kv_bytes
     few = kv_of(SIZE._replace(context=131_072), max_rows=4)
-    assert 0 <= few * GIB - 131_072 * SIZE.kv_bytes < GIB
-    assert kv_of(SIZE._replace(kv_bytes=16)) == 1
+    assert few * GIB == 131_072 * SIZE.kv_bytes
     assert kv_of(SIZE._replace(kv_bytes=None)) == 2
 
 
+@pytest.mark.parametrize(
+    ("size", "gib"),
+    [
+        (ModelSize(5e6, 10.6e6, 4096, 4096), 1.0),  # tiny has what it had
+        (ModelSize(135e6, 269e6, 23_040, 8192), 0.75),  # SmolLM2: 3 GiB if all rows took 512 tokens
+        (ModelSize(135e6, 538e6, 46_080, 8192), 1.0),  # the same in float32: twice the weights
+        (ModelSize(270e6, 540e6, 49_152, 32_768), 1.5),  # one row of the whole context
+        (ModelSize(0.5e9, 1e9, 12_288, 32_768), 1.5),  # of more than 0.5 B all rows, as before
+    ],
+    ids=["tiny", "smollm2", "in float32", "a long context", "half a billion"],
+)
+def test_rows_of_a_small_model_take_no_more_than_twice_its_weights(size, gib):
+    """Unless it can have a GiB with them: what all rows could take is a dozen times a small model's size."""
+    assert kv_of(size) == pytest.approx(gib, abs=0.012)
+
+
 def test_kv_memory_leaves_half_of_what_is_free():
-    assert kv_of(free=9 * GIB) == 4
-    assert kv_of(free=GIB // 4) == 1  # not even the weights fit: vLLM says so
+    assert kv_of(free=12 * GIB) == 4
+    assert kv_of(free=GIB // 4) * GIB == LEAST_BYTES  # not even the weights fit: vLLM says so
     assert kv_of(free=None) == 2
-    assert kv_of(SIZE._replace(kv_bytes=None), free=3 * GIB) == 1
+    assert kv_of(SIZE._replace(kv_bytes=None), free=6 * GIB) == 1
+
+
+def test_kv_memory_is_in_whole_mib():
+    assert kv_of(free=9.3 * GIB) * GIB % MIB == 0
 
 
 def test_each_part_of_a_split_model_keeps_its_part_of_a_token():
-    """vLLM gives every worker as much as the variable says."""
-    assert (kv_of(), kv_of(workers=ModelWorkers(2)), kv_of(workers=ModelWorkers(4))) == (8, 4, 2)
-    assert kv_of(free=9 * GIB, workers=ModelWorkers(2)) == 2  # 4 in all
+    """vLLM gives every worker as much as the argument says."""
+    whole = kv_of()
+    assert [kv_of(workers=ModelWorkers(parts)) for parts in (2, 4)] == [whole / 2, whole / 4]
+    assert kv_of(free=12 * GIB, workers=ModelWorkers(2)) == 2  # 4 in all
 
 
 def test_each_copy_of_a_model_has_weights_and_rows_of_its_own():
-    assert kv_of(workers=ModelWorkers(1, 2)) == 8
-    assert kv_of(free=9 * GIB, workers=ModelWorkers(1, 2)) == 2  # 9 - 2 x 0.5 are left: 4 in all
-    assert kv_of(free=21 * GIB, workers=ModelWorkers(2, 2)) == 2
+    assert kv_of(workers=ModelWorkers(1, 2)) == kv_of()
+    assert kv_of(free=16 * GIB, workers=ModelWorkers(1, 2)) == 2  # 16 - 2 x 4 are left: 4 in all
+    assert kv_of(free=24 * GIB, workers=ModelWorkers(2, 2)) == 2
 
 
 def test_kv_memory_fits_one_numa_node():
-    assert kv_of(node=9 * GIB) == 4
-    assert kv_of(node=9 * GIB, workers=ModelWorkers(2)) == 4
-    assert kv_of(free=9 * GIB, node=60 * GIB) == 4
+    assert kv_of(node=12 * GIB) == 4
+    assert kv_of(node=10 * GIB, workers=ModelWorkers(2)) == kv_of() / 2
+    assert kv_of(free=12 * GIB, node=60 * GIB) == 4
 
 
 @pytest.mark.parametrize(
@@ -213,13 +234,22 @@ def test_a_config_that_is_no_object_is_an_error(tmp_path):
 
 
 def test_the_users_own_variables_win(monkeypatch):
-    for name in (cpu.THREADS, cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR):
+    for name in (cpu.THREADS, cpu.BIND, *cpu.ALLOCATOR):
         monkeypatch.delenv(name, raising=False)
-    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.THREADS, cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR}
+    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.THREADS, cpu.BIND, *cpu.ALLOCATOR}
     assert cpu.variables_for(str(MODEL_DIR), {})[cpu.THREADS] == "1"
-    assert cpu.KV_GIB not in cpu.variables_for(str(MODEL_DIR), {"kv_cache_memory_bytes": GIB})
     monkeypatch.setenv(cpu.THREADS, "3")
-    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR}
+    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.BIND, *cpu.ALLOCATOR}
+
+
+def test_kv_memory_is_an_argument_of_the_format_that_was_chosen(tmp_path, monkeypatch):
+    """Tokens in float32 take twice the bytes; two parts, for one would import vLLM here."""
+    folder = folder_of(tmp_path, QWEN, "model.safetensors", safetensors("BF16", 1000, 1000, 500))
+    monkeypatch.setattr(cpu, "cpu_dtype", lambda path: "float32")
+    split = {"tensor_parallel_size": 2}
+    chosen = cpu.arguments_for(folder, split)
+    assert chosen["kv_cache_memory_bytes"] == cpu.plan_of(folder, {**split, "dtype": "float32"}).kv_bytes
+    assert chosen["kv_cache_memory_bytes"] > cpu.plan_of(folder, split).kv_bytes
 
 
 @pytest.mark.vllm
