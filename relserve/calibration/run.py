@@ -18,7 +18,7 @@ from relserve.engines.local import cpu
 from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
 from relserve.errors import EngineStartError, ModelError
-from relserve.machine.embedded import FOLDERS, check_embedded
+from relserve.machine.embedded import find_folder
 from relserve.machine.private_files import open_private
 from relserve.machine.token_costs import TokenCosts
 from relserve.policies.model.linear import CostModel
@@ -53,8 +53,9 @@ def path_of(name: str) -> str:
     Raises:
         ModelError: the name leads to no model that vLLM could run here.
     """
-    check_embedded(name)
-    path = FOLDERS.get(name) or Path(name).expanduser()
+    if own := find_folder(name):
+        return str(own)
+    path = Path(name).expanduser()
     if (path / "config.json").is_file():
         return str(path)
     if path.exists() or hint_of(name) or not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~")):

@@ -22,6 +22,7 @@ os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 from relserve.calibration.points import CONTEXT, NUM_DECODES, Point, points, prompt_lengths
 from relserve.calibration.token_steps import TokenPoint, token_points
 from relserve.engines.local import cpu, start
+from relserve.engines.local.converted import convert
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
 from relserve.machine.token_costs import token_costs_path
@@ -140,6 +141,7 @@ def build(path: str, engine_args: dict[str, Any], cache: str) -> Any:
     Its arguments are taken from there: a copy of them would measure something else one day.
     """
     start.set_environment(start.ENVIRONMENT)
+    convert(path)
     start.allow_hub(not os.path.isdir(path))
     arguments = start.arguments_of(path, engine_args)
     ours = {"relserve": {"variant": VARIANT, "cache": cache}}

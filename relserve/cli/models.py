@@ -34,10 +34,11 @@ def models_page() -> RenderableType:
     from rich.text import Text
 
     from relserve.engines.registry import KINDS
+    from relserve.machine import packaged
 
     table = Table("model", "what it is", box=None, header_style="bold")
     for name, what in KINDS.items():
-        table.add_row(Text(name), Text(what))
+        table.add_row(Text(name), Text(f"{what} ({packaged.state()})" if name == packaged.NAME else what))
     how = f"""
 The default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:
   SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')

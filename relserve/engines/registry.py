@@ -22,7 +22,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineError, ModelError, UsageError
-from relserve.machine.embedded import FOLDERS, check_embedded
+from relserve.machine.embedded import find_folder
 from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
 from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
@@ -40,6 +40,7 @@ KEPT_LOGS = 20
 KINDS = {
     "tiny": "the small model that comes with relserve; for the shipped tables and for trying things out",
     "tiny-sql": "the small model that writes text2sql's queries over small schemas; it answers nothing else",
+    "smollm2": "a pretrained model of 135 M parameters, for free text; of the extra relserve[smollm2]",
     "PATH": "a folder with a Hugging Face model (config.json, weights, tokenizer), run by vLLM here",
     "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
@@ -217,8 +218,9 @@ def path_of(name: str) -> str:
         return f"{PREFIX}{file_of(name)}"
     if not is_local(name):
         return name
-    check_embedded(name)
-    path = FOLDERS.get(name) or Path(name).expanduser()
+    if own := find_folder(name):
+        return str(own)
+    path = Path(name).expanduser()
     if not path.is_dir():
         see_that_it_may_be_a_hub_id(name)
         return name

@@ -22,6 +22,7 @@ from relserve.call.prefix_share import BLOCK
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.local import cpu
+from relserve.engines.local.converted import convert, is_unconverted
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
 from relserve.engines.local.kv_cache import cache_of, refusal
@@ -144,6 +145,7 @@ class LocalEngine:
         """See `Engine.fingerprint`; while the engine runs, of what it has loaded."""
         if self._running is not None and not self._running.dead:
             return self._running.fingerprint
+        self._tell_of_conversion()
         return await in_daemon_thread(self._fingerprint)
 
     async def start(self) -> None:
@@ -225,6 +227,7 @@ class LocalEngine:
             ending = before.ending(self._log_path)
             died = f"the engine for {self.model} died ({ending}){self._see_log()}; "
             in_daemon_thread(lambda: before.stop(STOP_S))
+        self._tell_of_conversion()
         self._announce(f"{died}starting engine for {self.model} ...")
         started = time.monotonic()
         log_end = size_of(self._log_path)
@@ -247,6 +250,10 @@ class LocalEngine:
             self._announce(f"{self.model} {NO_TEMPLATE}")
         return running
 
+    def _tell_of_conversion(self) -> None:
+        if is_unconverted(self.path):
+            self._announce(f"converting {self.model} to {self.path}, once ...")
+
     async def _greet(self, running: RunningEngine) -> None:
         """See that an engine that came up answers; one that does not is stopped."""
         try:
@@ -257,6 +264,7 @@ class LocalEngine:
             raise
 
     def _launch(self) -> RunningEngine:
+        convert(self.path)  # in `_fingerprint` alone an error of it would be in no message
         before = self._fingerprint()
         forks, self._forks = self._forks, False
         running = launch(self.path, self._engine_args, self._log_path, forks, self._variables)
@@ -267,6 +275,7 @@ class LocalEngine:
 
     def _fingerprint(self) -> str | None:
         try:
+            convert(self.path)
             return fingerprint.of_local(self.path, self._engine_args)
         except Exception as error:
             logger.debug("no answers are kept of %s: %s", self.model, error)

@@ -88,8 +88,10 @@ class SharedEngine:
             return self._given_files
         from relserve.engines.local.engine import LocalEngine
 
-        resident = self.resident
-        return LocalEngine(resident.model, resident.path, engine_args=resident.engine_args)  # never started
+        resident = self.resident  # the engine of this process is never started
+        return LocalEngine(
+            resident.model, resident.path, engine_args=resident.engine_args, announce=self._announce
+        )
 
     @property
     def max_num_seqs(self) -> int | None:

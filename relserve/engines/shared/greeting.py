@@ -17,7 +17,7 @@ from relserve.errors import (
     OptionError,
     RelserveError,
 )
-from relserve.machine.embedded import FOLDERS
+from relserve.machine.embedded import folder_of
 from relserve.settings import ADMISSIONS
 
 PROTOCOL = 1  # of the messages; a resident engine of another one is refused
@@ -41,7 +41,7 @@ class Resident(NamedTuple):
     @property
     def named(self) -> str:
         """The model as a command takes it in any folder."""
-        is_folder = self.model not in FOLDERS and os.path.isdir(self.path)
+        is_folder = folder_of(self.model) is None and os.path.isdir(self.path)
         return shlex.quote(self.path if is_folder else self.model)
 
     def hello(self, service: str) -> dict[str, Any]:
