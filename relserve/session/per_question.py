@@ -66,6 +66,7 @@ def questions_of(submission: Submission) -> Submission:
         submission, prompts=prompts, rows=rows,
         sampling=replace(submission.sampling, grammar=alike, follow_ups=()),
         grammars=None if alike else grammars * len(submission.prompts),
+        frame=submission.frame.then(tuple(f"\n{each.text}" for each in asked)),
     )  # fmt: skip
 
 

@@ -12,13 +12,14 @@ from vllm_servers import VllmServer
 
 from benchmarks.zoo import build
 from relserve.call.answer_types import ChoiceAnswer, Grammar
+from relserve.call.decisions import Labelling
 from relserve.call.frame import Frame
 from relserve.engines.http.decision_wire import SYSTEM_ONE
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.reading_ways import ReadingWays
 from relserve.engines.loop import spawn
 from relserve.errors import FailureKind
-from relserve.session.per_choice import PerChoice
+from relserve.session.per_question import PerQuestion
 from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own, pytest.mark.long]
@@ -73,8 +74,9 @@ def test_probabilities_are_those_that_it_says(qwen3, engine, choices):
 
 
 def test_labels_of_a_row_go_together(engine):
-    how = {"grammar": Grammar(choices=TEAMS), "max_tokens": 1, "read": "label", "per_choice": True}
-    replies = ask(PerChoice(engine), ROWS, **how)
+    follow_ups = Labelling(TEAMS).follow_ups
+    how = {"grammar": Grammar(choices=TEAMS), "max_tokens": 1, "read": "label", "follow_ups": follow_ups}
+    replies = ask(PerQuestion(engine), ROWS, **how)
     assert [reply.failure for reply in replies] == [None] * 3
     assert all(0 < p < 1 for reply in replies for p in reply.probabilities)
     assert engine.server.concurrency.num_answered == 3
