@@ -191,3 +191,31 @@ def test_a_server_that_only_decides_says_so_to_other_functions(fake):
     asked.of(system_one=system_one)
     with pytest.raises(EngineStartError, match=r"it has /systemone alone, for llm_prob and its like"):
         asked.session.run(_query("llm_filter", ["a"], "Is it? {}", {}))
+
+
+def test_the_questions_of_llm_decide_go_together_as_they_were_asked(fake):
+    questions = {
+        "late": {"type": "noul", "instructions": "Is it late?"},
+        "team": {
+            "type": "choice",
+            "instructions": "Which team?",
+            "criteria": {"sales": "prices", "it": None},
+        },
+    }
+    asked = Asked(fake, "llm_decide", ["a", "b"], "{}", questions=questions)
+    found = [json.loads(value) for value in asked.of(system_one=system_one)]
+    team = {
+        "choice": "sales",
+        "probability": FIRST,
+        "probabilities": pytest.approx({"sales": FIRST, "it": 0.3}),
+    }
+    assert found == [{"late": pytest.approx(FIRST), "team": team}] * 2
+    asked.again()
+    assert asked.body["state"] == "b"
+    assert list(asked.body["questions"].values()) == [
+        {"type": "noul", "instructions": "Is it late?"},
+        {
+            "type": "choice", "instructions": "Which team?\nsales: prices",
+            "criteria": {"sales": None, "it": None},
+        },
+    ]  # fmt: skip
