@@ -39,7 +39,9 @@ ALL_SETTINGS = [
     ResultColumn("description", PgType(TEXT)),
 ]
 
-_SCHEMA = re.compile(r"(?i)(?<!\w)schema\s*+(?::=|=>)\s*+\$\d")
+_SCHEMA = re.compile(
+    r"(?i)(?<!\w)(?:(?:schema|questions)\s*+(?::=|=>)|llm_decide\s*+\((?>[^(),]*+,)++)\s*+\$\d"
+)
 _SOME_NUMERIC, _OTHER_NUMERIC = "DECIMAL(18,3)", "DECIMAL(19,5)"
 
 
@@ -252,9 +254,10 @@ class Portals:
         self._executor.drop(outcome.rows)
         if _SCHEMA.search(portal.prepared.text):
             raise ProtocolError(
-                "a schema decides which columns there are, before the value of a parameter is known",
+                "a schema decides which columns there are, as do the questions of llm_decide(), before the "
+                "value of a parameter is known",
                 "0A000",
-                'Write it into the statement: schema := \'{"brand": "VARCHAR"}\'.',
+                'Write them into the statement: schema := \'{"brand": "VARCHAR"}\'.',
             )
         raise _no_decimal(told.oids, portal.values) or _changed()
 

@@ -96,14 +96,21 @@ def test_a_range_in_binary_is_refused_by_its_name(serve: Serve, oid: int, name: 
     assert name.encode() in told.error_message
 
 
-def test_a_schema_in_a_parameter_is_refused_in_plain_words(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("llm_extract('of {}', 'x', schema := $1)", '{"brand": "VARCHAR"}'),
+        ("llm_decide('x', $1)", '{"brand": {"type": "noul", "instructions": "Is a brand named?"}}'),
+    ],
+)
+def test_a_schema_in_a_parameter_is_refused_in_plain_words(serve: Serve, call: str, told: str) -> None:
     asyncpg = pytest.importorskip("asyncpg")
     server = serve()
 
     async def ask() -> None:
         con = await asyncpg.connect(host="127.0.0.1", port=server.port, user="ann", database="memory")
         try:
-            await con.fetch("SELECT llm_extract('of {}', 'x', schema := $1)", '{"brand": "VARCHAR"}')
+            await con.fetch(f"SELECT {call}", told)
         finally:
             await con.close()
 
