@@ -18,9 +18,10 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.odd_servers.in_the_reply import IN_THE_REPLY
 from benchmarks.odd_servers.kinds import TRIES, Misbehaviour, OddRowOutcome
 from benchmarks.odd_servers.on_the_wire import ON_THE_WIRE
-from benchmarks.odd_servers.server import RIGHT, ROWS, OddRequest, OddServer, good
+from benchmarks.odd_servers.server import DECIDED, RIGHT, ROWS, YES, OddRequest, OddServer, good
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
+from relserve.call.decisions import Decision
 from relserve.call.options import FUNCTIONS, parse_options
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
@@ -41,11 +42,11 @@ HEADLINE = {
 KINDS = [*ON_THE_WIRE, *IN_THE_REPLY]
 OPTIONS: dict[str, dict[str, Any]] = {
     "llm_classify": {"choices": ["good", "bad"]}, "llm_score": {"lo": 0, "hi": 10},
-    "llm_extract": {"schema": '{"n": "INTEGER"}'},
+    "llm_extract": {"schema": '{"n": "INTEGER"}'}, "llm_probs": {"choices": ["good", "bad"]},
 }  # fmt: skip
 TEMPLATE = "Row {}. What is it?"
 AT_ONCE = 16  # cases under way: most of their time is waiting
-IN_A_QUICK_RUN = ("llm", "llm_extract")
+IN_A_QUICK_RUN = ("llm", "llm_extract", "llm_prob")
 
 
 class OddServerCase(NamedTuple):
@@ -57,7 +58,7 @@ class OddServerCase(NamedTuple):
     @property
     def is_wrapped(self) -> bool:
         """Whether the answer is wanted as {"answer": ..}."""
-        return self.function != "llm"
+        return self.function not in ("llm", *DECIDED)
 
     @property
     def outcome(self) -> OddRowOutcome:
@@ -75,14 +76,26 @@ class OddServerCase(NamedTuple):
     @property
     def right(self) -> Any:
         """The right answer as a value of SQL's."""
-        answer = good_content(self.function)
-        return FUNCTIONS[self.function].answer_type(self.query.options).parse(answer).value
+        kind = FUNCTIONS[self.function].answer_type(self.query.options)
+        if isinstance(kind, Decision):
+            return kind.value_of((YES, 1 - YES))
+        return kind.parse(good_content(self.function)).value
 
     @property
     def query(self) -> RelQuery:
         """The statement's call."""
         options = parse_options(self.function, OPTIONS.get(self.function, {}))
         return RelQuery(self.function, Template.parse(TEMPLATE).bind(1), [(row,) for row in ROWS], options)
+
+
+def cases_of(functions: Sequence[str]) -> list[OddServerCase]:
+    """The kinds that each function can meet; of a completion's content there is none in a decision."""
+    return [
+        OddServerCase(kind, function)
+        for kind in KINDS
+        for function in functions
+        if function not in DECIDED or kind in ON_THE_WIRE
+    ]
 
 
 def good_content(function: str) -> str:
@@ -185,9 +198,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="kinds whose name has this in it")
     args = parser.parse_args()
     functions = IN_A_QUICK_RUN if args.quick else tuple(RIGHT)
-    cases = [
-        OddServerCase(kind, function) for kind in KINDS if args.only in kind.name for function in functions
-    ]
+    cases = [case for case in cases_of(functions) if args.only in case.kind.name]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         folders = [Path(folder, str(number)) for number in range(len(cases))]
         for each in folders:

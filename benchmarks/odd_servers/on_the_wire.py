@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from benchmarks.odd_servers.kinds import TRIES, Misbehaviour, OddRowOutcome, always, once
-from benchmarks.odd_servers.server import OddReply, OddRequest, completion, good, http
+from benchmarks.odd_servers.server import OddReply, OddRequest, good, http, right_body
 
 UTF_7 = "application/json; charset=utf-7"
 YEAR_1 = "Mon, 01 Jan 0001 00:00:00 GMT"
@@ -18,7 +18,7 @@ def error(status: int, message: str, *headers: str, **fields: object) -> OddRepl
 
 
 def _body(asked: OddRequest) -> bytes:
-    return json.dumps(completion(asked.content)).encode()
+    return json.dumps(right_body(asked)).encode()
 
 
 def _chunked(asked: OddRequest, size: int, pause_s: float = 0.0, ends: bool = True) -> OddReply:

@@ -10,11 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+YES = 0.75  # the probability of yes, and of the first choice
 ROWS = ("first", "odd", "last")  # of the table; the second is the one on which the server misbehaves
 RIGHT: dict[str, Any] = {  # by function, as JSON
     "llm": "fine", "llm_filter": "yes", "llm_classify": "good", "llm_score": "4", "llm_extract": {"n": 4},
-    "llm_int": 4, "llm_double": "2.5", "llm_bool": True,
+    "llm_int": 4, "llm_double": "2.5", "llm_bool": True, "llm_prob": YES, "llm_probs": YES,
 }  # fmt: skip
+# By function, the decision path that the server has in place of a chat, and what a request to it has alone.
+DECIDED = {"llm_prob": "state", "llm_probs": "input"}
 MODELS = {"object": "list", "data": [{"id": "odd", "object": "model", "owned_by": "somebody"}]}
 
 
@@ -64,10 +67,21 @@ def completion(content: Any, ending: Any = "stop", usage: Any = None, **message:
     return {"id": "1", "object": "chat.completion", "created": 1, "choices": [choice], "usage": usage}
 
 
+def right_body(asked: OddRequest, usage: Any = None) -> dict[str, Any]:
+    """The body of the right answer: of a completion, of System One, or of OpenAI's Decisions."""
+    answers: Any = {"q0": {"type": "noul", "noul": YES}}
+    if asked.function not in DECIDED:
+        return completion(asked.content, usage=usage)
+    if asked.function == "llm_probs":
+        shares = [{"value": "bad", "probability": 1 - YES}, {"value": "good", "probability": YES}]
+        answers = [{"type": "choice", "name": "q0", "choice": "good", "probabilities": shares}]
+    return {"model": "odd", "answers": answers, "usage": usage}
+
+
 def good(asked: OddRequest) -> OddReply:
     """What a server that behaves says."""
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-    return http(200, completion(asked.content, usage=usage))
+    return http(200, right_body(asked, usage))
 
 
 @dataclass
@@ -128,8 +142,11 @@ class OddServer:
         return not sent.closes
 
     def _said(self, body: dict[str, Any]) -> OddReply:
+        decided = DECIDED.get(self.function)
+        if decided is not None and decided not in body:
+            return http(404, {"detail": "Not Found"})  # it has this path alone
         self.num_requests += 1
-        prompt = body["messages"][-1]["content"]
+        prompt = body[decided] if decided is not None else body["messages"][-1]["content"]
         row = next(row for row in ROWS if f"Row {row}." in prompt)
         self._numbers[row] += 1
         asked = OddRequest(row, self.function, "response_format" in body, self._numbers[row])

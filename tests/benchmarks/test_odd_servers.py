@@ -6,19 +6,19 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.odd_servers.__main__ import KINDS, OddServerCase, see
+from benchmarks.odd_servers.__main__ import KINDS, OddServerCase, cases_of, see
 from benchmarks.odd_servers.kinds import OddRowOutcome, always
 from benchmarks.odd_servers.server import RIGHT, completion, http
 
 
-def test_there_are_sixty_kinds_and_eight_functions() -> None:
+def test_there_are_sixty_kinds_and_ten_functions() -> None:
     names = Counter((kind.area, kind.name) for kind in KINDS)
     assert len(names) >= 60
     assert set(names.values()) == {1}
     assert {area for area, _ in names} == {
         "status", "headers", "bodies", "usage", "content", "streams", "delays",
     }  # fmt: skip
-    assert len(RIGHT) == 8
+    assert len(RIGHT) == 10
 
 
 def test_a_wrong_answer_is_seen_and_that_it_is_kept(tmp_path) -> None:
@@ -42,3 +42,12 @@ def test_a_statement_that_ends_where_it_should_not_is_a_crash(tmp_path, status) 
 
     seen = see(OddServerCase(always("status", "no", refusal, OddRowOutcome.NULL), "llm"), tmp_path)
     assert ("EngineDeadError" if status == 402 else "EngineStartError") in seen.crashed
+
+
+@pytest.mark.parametrize("function", ["llm_prob", "llm_probs"])
+@pytest.mark.parametrize("name", ["429 inside a 200 once", "text/plain", "413"])
+def test_decision_servers_misbehave_too(tmp_path, function, name) -> None:
+    (case,) = [case for case in cases_of([function]) if case.kind.name == name]
+    seen = see(case, tmp_path)
+    assert (seen.wrong, seen.kept_wrong, seen.crashed) == ([], [], "")
+    assert seen.num_requests == seen.least
