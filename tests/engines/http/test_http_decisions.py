@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import partial
 
 import pytest
+from asking import ask
 from decision_fakes import FIRST, decisions, serving, system_one
 from http_fakes import Answered, said
 
+from relserve.call.answer_types import Grammar
 from relserve.call.options import parse_options
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
@@ -191,6 +194,24 @@ def test_a_server_that_only_decides_says_so_to_other_functions(fake):
     asked.of(system_one=system_one)
     with pytest.raises(EngineStartError, match=r"it has /systemone alone, for llm_prob and its like"):
         asked.session.run(_query("llm_filter", ["a"], "Is it? {}", {}))
+
+
+def test_one_odd_reply_does_not_change_how_the_others_are_read(fake):
+    """As of a content filter: the server has told no probabilities, and has no other path."""
+    left = [said("", "content_filter")]
+    told = said("yes", "length")
+    likely = [{"token": token, "logprob": math.log(p)} for token, p in (("yes", 0.9), ("no", 0.1))]
+    told.body["choices"][0]["logprobs"] = {"content": [{**likely[0], "top_logprobs": likely}]}
+    asked = Asked(fake)
+    assert asked.of(chat=lambda body: left.pop() if left else told) == [None, *[pytest.approx(0.9)] * 2]
+    assert asked.paths == CHAT + SYSTEM_ONE + DECISIONS + CHAT * 2
+
+
+def test_yes_and_no_may_come_in_either_order(fake):
+    engine = HttpEngine(fake(serving(system_one=system_one)).url)
+    how = {"grammar": Grammar(choices=("no", "yes")), "max_tokens": 1, "read": "label"}
+    (reply,) = ask(engine, ["Is it?"], **how)
+    assert (reply.text, reply.probabilities) == ("yes", pytest.approx((1 - FIRST, FIRST)))
 
 
 def test_the_questions_of_llm_decide_go_together_as_they_were_asked(fake):
