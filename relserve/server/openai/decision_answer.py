@@ -103,7 +103,7 @@ def _check(question: TypedQuestion, reply: Reply) -> None:
     if failure.kind is FailureKind.DEADLINE:
         raise Refusal(504, failure.message, DEADLINE)
     if failure.kind is FailureKind.REFUSED:
-        raise Refusal(400, f"{where}: {failure.message}", param="questions")
+        raise Refusal(501, f"{where}: {failure.message}")
     logger.error("the engine failed on a question: %s", failure.message)
     raise Refusal(500, "the engine failed on the request; the server's log says why")
 

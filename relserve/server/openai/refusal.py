@@ -19,6 +19,7 @@ DEADLINE = "deadline"  # OpenAI has none for it
 ENDED = "the engine did not start, or ended while it worked on the request; ask again"
 RETRY_S = 10.0  # after which to ask again where nobody knows better
 MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; they are told not to wait for longer
+IN_VAIN = (HTTPStatus.GATEWAY_TIMEOUT, HTTPStatus.NOT_IMPLEMENTED)  # to ask again
 STRANGERS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -50,7 +51,7 @@ class Refusal(Exception):
         if self.status in STRANGERS:
             return CLOSES
         if self.retry_s is None:
-            return {"x-should-retry": "false"} if self.status == HTTPStatus.GATEWAY_TIMEOUT else {}
+            return {"x-should-retry": "false"} if self.status in IN_VAIN else {}
         waits = self.retry_s <= MOST_RETRY_S
         told = {} if self.retry_s == inf else {"retry-after": str(max(ceil(self.retry_s), 1))}
         return told if waits else {**told, "x-should-retry": "false"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -201,3 +202,25 @@ def test_a_stream_that_breaks_off_after_it_began_is_not_asked_again(fake: Fake, 
         with pytest.raises(openai.APIError, match="ended while it worked"):
             list(stream)
         assert len(first.requests) + len(other.requests) == 1
+
+
+def test_decisions_are_read_from_a_members_likeliest_tokens(fake: Fake, tmp_path: Path) -> None:
+    async def reads(body: dict[str, Any]) -> Answered:
+        reply = said("yes", "length", USAGE)
+        told = [{"token": "yes", "logprob": math.log(0.6)}, {"token": "no", "logprob": math.log(0.2)}]
+        if "Broken" in str(body["messages"]):
+            reply.body["choices"][0]["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
+        return reply
+
+    def decide(question: str) -> float:
+        asked: Any = [{"type": "predicate", "name": "q", "instructions": question}]
+        decision = gateway.client().decisions.create(model="fleet", input="It broke.", questions=asked)
+        (answer,) = decision.answers
+        assert answer.type == "predicate"
+        return answer.probability
+
+    with gateway_to(tmp_path, fake(reads)) as (gateway, _):
+        assert decide("Broken?") == pytest.approx(0.75)
+        with pytest.raises(openai.APIStatusError, match="question 'q': the server tells no prob") as caught:
+            decide("Late?")  # of which it tells no probabilities
+        assert caught.value.status_code == 501

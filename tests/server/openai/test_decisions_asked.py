@@ -151,7 +151,7 @@ def test_other_models_methods_and_strangers(gateway, keyed, upstream):
     [
         (Failure(FailureKind.OVER_CONTEXT, "the prompt has 9 tokens"), 413, "'team': the prompt"),
         (Failure(FailureKind.DEADLINE, "its deadline passed"), 504, "its deadline passed"),
-        (Failure(FailureKind.REFUSED, "no label"), 400, "question 'team': no label"),
+        (Failure(FailureKind.REFUSED, "no label"), 501, "question 'team': no label"),
         (Failure(FailureKind.ENGINE, "KeyError in /home/x"), 500, "the server's log says why"),
         (None, 501, "'team': the engine tells no probabilities"),
     ],
@@ -169,7 +169,9 @@ def test_an_engine_that_cannot_answer_is_told(gateway, upstream):
     reply = post(gateway)
     assert (reply.status_code, int(reply.headers["retry-after"]) >= 1) == (503, True)
     upstream.down, upstream.reads = False, OptionError("its numbers are no probabilities")
-    assert (post(gateway).status_code, "no probabilities" in post(gateway).text) == (501, True)
+    reply = post(gateway)
+    assert (reply.status_code, reply.headers["x-should-retry"]) == (501, "false")
+    assert "its numbers are no probabilities" in reply.text
 
 
 def test_questions_that_would_be_late_are_turned_away_with_the_estimate(gateway, upstream):
