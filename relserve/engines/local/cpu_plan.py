@@ -14,7 +14,7 @@ MAX_ROWS = 256  # that vLLM runs at once where nothing else is said
 KV_SHARE = 0.5  # of the memory that the weights leave free
 UNKNOWN_BYTES = 2 * GIB  # of KV cache, where nothing is known
 LEAST_BYTES = 256 * MIB  # of KV cache; where not even the weights fit, vLLM says so
-SMALL_BYTES = GIB  # of weights and KV cache together, which every model may take
+SMALL_BYTES = GIB  # that any model may take: weights, as stored and as packed for the processor, and KV cache
 TIMES_WEIGHTS = 2  # of KV cache that rows may take beyond that
 
 
@@ -85,7 +85,7 @@ def _wanted_bytes(size: ModelSize, max_rows: int | None) -> float:
         return UNKNOWN_BYTES
     rows = (max_rows or MAX_ROWS) * min(size.context, ROW_TOKENS) * size.kv_bytes
     paying = min(rows, TIMES_WEIGHTS * size.weight_bytes)
-    return max(SMALL_BYTES - size.weight_bytes, paying, size.context * size.kv_bytes)
+    return max(SMALL_BYTES - 2 * size.weight_bytes, paying, size.context * size.kv_bytes)
 
 
 def _most_bytes(size: ModelSize, free: FreeMemory, workers: ModelWorkers) -> float:
