@@ -39,7 +39,7 @@ def export(path: Path, number_format: str = "F32", model: Path = MODEL_DIR) -> N
     for name, values in _weights(model / "model.safetensors"):
         kept = gguf.GGMLQuantizationType.F32 if values.ndim == 1 else wanted
         packed = gguf.quants.quantize(_turned(name, values, config), kept)
-        writer.add_tensor(names.get_name(name, (".weight",)), packed, raw_dtype=kept)
+        writer.add_tensor(str(names.get_name(name, (".weight",))), packed, raw_dtype=kept)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
