@@ -1,6 +1,6 @@
 """vLLM's CPU worker, corrected: a seeded request must not end the engine, nor probabilities stop it for 10 s.
 
-And quickened, with the same bits: see `norms.py` and `bitmask.py`.
+And quickened: see `norms.py` and `bitmask.py`, which keep all bits, and `label_logprobs.py`.
 
 When a step computes only a part of a prompt, vLLM throws the sampled token away and turns the request's
 random generator back by an offset, which CPU generators do not have ("CPU Generator does not use offset",
@@ -16,6 +16,7 @@ import torch
 
 from relserve.vllm_plugin.bitmask import quicken_masks
 from relserve.vllm_plugin.host import CPUWorker, ModelRunner, sampler
+from relserve.vllm_plugin.label_logprobs import quicken_labels
 from relserve.vllm_plugin.norms import quicken
 
 
@@ -28,6 +29,7 @@ class Worker(CPUWorker):
         quicken_masks()
         runner: Any = self.model_runner
         if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
+            quicken_labels(runner.sampler)
             runner.sample_tokens = _SampleTokens(runner)
 
     def load_model(self, *args: Any, **kwargs: Any) -> None:
