@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.beer import classify_call, create_beer_table
@@ -46,16 +47,22 @@ class TwoConnections:
             create_beer_table(con)
         self.small.execute("SELECT llm('warm up')").fetchall()
 
-    def run(self, num_rows: int, num_small: int) -> tuple[float, float, list[tuple[Any, ...]]]:
-        """Seconds of the small and of the big query, and the small one's answers."""
+    def run(
+        self, big: str, small: str, head_start_s: float = HEAD_START_S
+    ) -> tuple[float, float, list[tuple[Any, ...]]]:
+        """Seconds of the small query, which comes so much later, and of the big; the answers to the first.
+
+        Raises:
+            RuntimeError: the big one had ended by then.
+        """
         spawn(self.engine.reset_prefix_cache()).result()
         big_s: list[float] = []
-        thread = threading.Thread(target=lambda: big_s.append(timed(self.big, big_query(num_rows))[0]))
+        thread = threading.Thread(target=lambda: big_s.append(timed(self.big, big)[0]))
         thread.start()
-        time.sleep(HEAD_START_S)
+        time.sleep(head_start_s)
         if not thread.is_alive():
             raise RuntimeError("the big query ended before the small one began; give it more rows")
-        small_s, answers = timed(self.small, small_query(num_small))
+        small_s, answers = timed(self.small, small)
         thread.join()
         return small_s, big_s[0], sorted(answers)
 
@@ -84,9 +91,9 @@ def timed(con: Connection, query: str) -> tuple[float, list[tuple[Any, ...]]]:
     return time.perf_counter() - started, rows
 
 
-def medians(runs: list[list[Any]], column: int) -> dict[str, float]:
+def medians(runs: list[list[Any]], column: int, names: Iterable[str] = VARIANTS) -> dict[str, float]:
     """The median of one column of the table for each scheduler."""
-    return {name: statistics.median(run[column] for run in runs if run[0] == name) for name in VARIANTS}
+    return {name: statistics.median(run[column] for run in runs if run[0] == name) for name in names}
 
 
 def main() -> None:
@@ -98,7 +105,7 @@ def main() -> None:
     for name, variant in VARIANTS.items():
         side = TwoConnections(variant)
         for repeat in range(repeats):
-            small_s, big_s, answers = side.run(num_rows, num_small)
+            small_s, big_s, answers = side.run(big_query(num_rows), small_query(num_small))
             assert expected in (None, answers), "the engines answer differently"
             expected = answers
             runs.append([name, repeat, small_s, big_s])

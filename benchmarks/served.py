@@ -1,4 +1,4 @@
-"""A `vllm serve` of the embedded model in a process of its own, for benchmarks of shared servers."""
+"""A `vllm serve` in a process of its own, of the embedded model unless told, for benchmarks of servers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +34,29 @@ class ServedProcess:
 
     Args:
         arguments: further ones of its command line.
+        variables: of its environment, over those here.
     """
 
-    def __init__(self, is_ours: bool, arguments: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        is_ours: bool,
+        arguments: Sequence[str] = (),
+        model: Path = MODEL_DIR,
+        variables: Mapping[str, str] = ENV,
+    ) -> None:
         self.root = f"http://127.0.0.1:{_free_port()}"
         self.url = self.root + "/v1"
         self._log = tempfile.NamedTemporaryFile(prefix="vllm-serve-", suffix=".log")
         self._process = subprocess.Popen(
-            [*self._command(is_ours), *arguments], env={**os.environ, **ENV}, stdout=self._log,
-            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_end_with_parent,
+            [*self._command(is_ours, model), *arguments], env={**os.environ, **ENV, **variables},
+            stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_end_with_parent,
         )  # fmt: skip
         self._wait_until_up()
 
-    def _command(self, is_ours: bool) -> list[str]:
+    def _command(self, is_ours: bool, model: Path) -> list[str]:
         port = self.root.rpartition(":")[2]
         return [
-            str(Path(sys.executable).with_name("vllm")), "serve", str(MODEL_DIR), "--served-model-name", NAME,
+            str(Path(sys.executable).with_name("vllm")), "serve", str(model), "--served-model-name", NAME,
             "--host", "127.0.0.1", "--port", port, "--dtype", "float32", "--enforce-eager",
             "--block-size", "32", "--max-model-len", "2048", "--disable-uvicorn-access-log",
             *(["--scheduler-cls", SCHEDULER] if is_ours else []),
