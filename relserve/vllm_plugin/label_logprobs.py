@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from relserve.vllm_plugin.host import sampler
+from relserve.vllm_plugin.host import LogprobsTensors
 
 RAW = "raw_logprobs"
 BLOCK = 2**18  # logits that are summed up together
@@ -72,7 +72,7 @@ def told(logits: torch.Tensor, asked: Mapping[int, Sequence[int]], sampled: torc
     blocks = zip(logits.split(num_rows), tokens.split(num_rows), strict=True)
     found, ranks = zip(*(_of_block(block.float(), its) for block, its in blocks), strict=True)
     logprobs = torch.cat(found).masked_fill(~is_asked, -torch.inf)
-    return sampler.LogprobsTensors(tokens.to(torch.int32), logprobs, torch.cat(ranks))
+    return LogprobsTensors(tokens.to(torch.int32), logprobs, torch.cat(ranks))
 
 
 def _by_tokens(asked: Mapping[int, Sequence[int]]) -> dict[tuple[int, ...], list[int]]:
