@@ -1,4 +1,4 @@
-"""Fits calibrations of probabilities to labelled rows, and takes the one that does best on rows left out."""
+"""Fits calibrations of probabilities to labelled rows, and chooses one by rows that were left out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from relserve.evaluation.calibration_scores import Probabilities, Truths, brier_score
+from relserve.evaluation.calibration_scores import Probabilities, Truths, squared_errors
 from relserve.evaluation.calibrators import (
     LEAST,
     Calibrator,
@@ -30,7 +30,7 @@ CurveFit = Callable[[npt.NDArray[np.float64], Hits], Curve]
 
 
 class FittedCalibration(NamedTuple):
-    """The best of several calibrations.
+    """The one of several calibrations that was chosen.
 
     Attributes:
         method: 'none', 'temperature', 'platt' or 'isotonic'.
@@ -44,8 +44,10 @@ class FittedCalibration(NamedTuple):
 
 
 def best_calibration(probabilities: Probabilities, truths: Truths, seed: int = 0) -> FittedCalibration:
-    """The method with the least Brier score on rows that were left out; of equal ones the simplest.
+    """The simplest method whose Brier score on rows that were left out is as good as the best one's.
 
+    As good is what is worse by no more than one standard error of the difference (Breiman et al., 1984). No
+    correction at all is chosen only where it is the best.
     Five times, a fifth of the rows is left out. Rows of equal probabilities are left out together, since they
     are mostly rows of one text; but not where a model has few different ones.
 
@@ -59,8 +61,11 @@ def best_calibration(probabilities: Probabilities, truths: Truths, seed: int = 0
         same = np.arange(len(same))
     folds = (np.random.default_rng(seed).permutation(same.max() + 1) % FOLDS)[same]
     held_out = {name: _held_out(fit, probabilities, truths, folds) for name, fit in FITS.items()}
-    best = min(FITS, key=lambda name: brier_score(held_out[name], truths))
-    return FittedCalibration(best, FITS[best](probabilities, truths), held_out[best])
+    errors = {name: squared_errors(found, truths) for name, found in held_out.items()}
+    least = min(errors.values(), key=lambda found: float(found.mean()))
+    tried = [name for name in FITS if name != "none" or errors[name] is least]
+    chosen = next(name for name in tried if _is_as_good(errors[name], least))
+    return FittedCalibration(chosen, FITS[chosen](probabilities, truths), held_out[chosen])
 
 
 def apply(calibrator: Calibrator, probabilities: Probabilities) -> Probabilities:
@@ -94,6 +99,11 @@ FITS: Mapping[str, Callable[[Probabilities, Truths], Calibrator]] = {
     "none": lambda probabilities, truths: TemperatureScaling(1.0),
     "temperature": fit_temperature, "platt": fit_platt, "isotonic": fit_isotonic,
 }  # fmt: skip
+
+
+def _is_as_good(errors: npt.NDArray[np.float64], least: npt.NDArray[np.float64]) -> bool:
+    more = errors - least
+    return bool(more.mean() <= more.std() / math.sqrt(len(more)))
 
 
 def _held_out(

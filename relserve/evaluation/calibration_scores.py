@@ -28,14 +28,19 @@ class ReliabilityBin(NamedTuple):
     true_share: float
 
 
-def brier_score(probabilities: Probabilities, truths: Truths) -> float:
-    """The mean squared distance from the truth; 0 is perfect.
+def squared_errors(probabilities: Probabilities, truths: Truths) -> npt.NDArray[np.float64]:
+    """The squared distance of each row from the truth.
 
-    Of two choices that of the first one's probability; of more the sum over the choices (Brier, 1950).
+    Of two choices that of the first one's probability; of more the sum over the choices.
     """
     wanted = np.eye(probabilities.shape[1])[truths]
     squares = (probabilities - wanted) ** 2
-    return float((squares[:, 0] if probabilities.shape[1] == 2 else squares.sum(1)).mean())
+    return squares[:, 0] if probabilities.shape[1] == 2 else squares.sum(1)
+
+
+def brier_score(probabilities: Probabilities, truths: Truths) -> float:
+    """Their mean; 0 is perfect (Brier, 1950)."""
+    return float(squared_errors(probabilities, truths).mean())
 
 
 def reliability(probabilities: Probabilities, truths: Truths) -> list[ReliabilityBin]:
