@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relserve.call.decisions import YES_NO, Decision, Distribution, Probability
-from relserve.call.options import DEFAULTS, FUNCTIONS
+from relserve.call.options import DEFAULTS
 from relserve.call.relquery import CallSite
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, UsageError
@@ -199,7 +199,5 @@ def _choices(site: CallSite) -> tuple[str, ...]:
 
 def _moving_options(site: CallSite) -> dict[str, str]:
     """The options that move its probabilities, where they are not the default."""
-    given = ((name, getattr(site.options, name)) for name in FUNCTIONS[site.function].options)
-    return {
-        name: repr(value) for name, value in given if name not in _WITHOUT_EFFECT and value != DEFAULTS[name]
-    }
+    given = ((name, getattr(site.options, name)) for name in DEFAULTS if name not in _WITHOUT_EFFECT)
+    return {name: repr(value) for name, value in given if value != DEFAULTS[name]}

@@ -89,6 +89,8 @@ def test_kept_answers_are_the_models_own(engine: TooSureEngine, cache: AnswerCac
         ({"calibration": "team"}, r"fitted to the choices \['sales', 'support', 'nobody'\], not \['yes', "),
         ({"calibration": "praise", "template": "Joy? {}"}, r"the question 'Praise\? \{\}', not 'Joy\? \{\}'"),
         ({"calibration": "praise", "system": "Be strict."}, r"the options \{\}, not \{'system': "),
+        ({"calibration": "team", "function": "llm_probs", "template": "Team? {}",
+          "choices": {**dict.fromkeys(TEAMS), "sales": "before a purchase"}}, r"not \{'descriptions': "),
         ({"calibration": "team", "function": "llm_probs", "template": "Team? {}", "choices": TEAMS[::-1]},
          "leave calibration := 'team' out, name another, or fit one"),
     ],
