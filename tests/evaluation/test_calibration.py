@@ -27,7 +27,7 @@ from relserve.evaluation.calibrators import (
     calibrator_of,
 )
 
-RNG = np.random.default_rng(7)
+RNG = np.random.default_rng(1)  # by which an isotonic curve wins by chance
 TRUE = RNG.uniform(0.05, 0.95, 600)  # how often the first choice is right
 SAID = TRUE**3 / (TRUE**3 + (1 - TRUE) ** 3)  # what a model says that is three times too sure
 TWO = np.stack([SAID, 1 - SAID], axis=1)
@@ -143,3 +143,18 @@ def test_a_temperature_is_a_power() -> None:
     assert TemperatureScaling(0.5).calibrated((0.5, 0.3, 0.2)) == pytest.approx(
         [0.25 / 0.38, 0.09 / 0.38, 0.04 / 0.38]
     )
+
+
+def test_a_model_with_three_different_probabilities_is_corrected() -> None:
+    """Whose rows are not left out by their probabilities: that would leave a third of them to a guess."""
+    first, shares = np.repeat([0.99, 0.5, 0.01], 100), (0.9, 0.3, 0.2)
+    truths = np.concatenate([RNG.permutation(np.arange(100) >= round(100 * share)) for share in shares])
+    found = best_calibration(np.stack([first, 1 - first], axis=1), truths.astype(int))
+    for said, share in zip((0.99, 0.5, 0.01), shares, strict=True):
+        assert found.calibrator.calibrated((said, 1 - said))[0] == pytest.approx(share, abs=0.03)
+    assert calibration_error(reliability(found.held_out, truths.astype(int))) < 0.06
+
+
+def test_a_curve_that_is_no_better_than_a_simpler_one_is_not_taken() -> None:
+    """What is three times too sure is corrected by a temperature."""
+    assert best_calibration(TWO, TRUTHS).method == "temperature"
