@@ -102,6 +102,9 @@ def test_users_ask_by_keys_what_sql_asks_too(served: Served) -> None:
     ).text  # fmt: skip
     assert 'relserve_openai_requests_total{code="200",user="ann"} 1.0' in page
     assert f'relserve_openai_tokens_total{{kind="prompt",user="ann"}} {answer.usage.prompt_tokens}.0' in page
+    asked: Any = [{"type": "predicate", "instructions": "Is it a complaint?"}]
+    decision = served.client("ann").decisions.create(model="tiny", input="It broke.", questions=asked)
+    assert [answer.type for answer in decision.answers] == ["predicate"]
     with pytest.raises(psycopg.OperationalError):  # a user without a password has no way in but the key
         psycopg.connect(host="127.0.0.1", port=served.port, user="bot", password="", dbname="memory")
 
