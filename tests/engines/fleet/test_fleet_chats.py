@@ -13,6 +13,7 @@ from typing import Any
 
 import openai
 import pytest
+from decision_fakes import FIRST, serving, system_one
 from http_fakes import Answered, FakeServer, Hangup, said
 
 from relserve.engines.fleet.engine import FleetEngine
@@ -204,6 +205,13 @@ def test_a_stream_that_breaks_off_after_it_began_is_not_asked_again(fake: Fake, 
         assert len(first.requests) + len(other.requests) == 1
 
 
+def decide(gateway: Running, question: str) -> float:
+    asked: Any = [{"type": "predicate", "name": "q", "instructions": question}]
+    (answer,) = gateway.client().decisions.create(model="fleet", input="It broke.", questions=asked).answers
+    assert answer.type == "predicate"
+    return answer.probability
+
+
 def test_decisions_are_read_from_a_members_likeliest_tokens(fake: Fake, tmp_path: Path) -> None:
     async def reads(body: dict[str, Any]) -> Answered:
         reply = said("yes", "length", USAGE)
@@ -212,15 +220,16 @@ def test_decisions_are_read_from_a_members_likeliest_tokens(fake: Fake, tmp_path
             reply.body["choices"][0]["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
         return reply
 
-    def decide(question: str) -> float:
-        asked: Any = [{"type": "predicate", "name": "q", "instructions": question}]
-        decision = gateway.client().decisions.create(model="fleet", input="It broke.", questions=asked)
-        (answer,) = decision.answers
-        assert answer.type == "predicate"
-        return answer.probability
-
     with gateway_to(tmp_path, fake(reads)) as (gateway, _):
-        assert decide("Broken?") == pytest.approx(0.75)
+        assert decide(gateway, "Broken?") == pytest.approx(0.75)
         with pytest.raises(openai.APIStatusError, match="question 'q': the server tells no prob") as caught:
-            decide("Late?")  # of which it tells no probabilities
+            decide(gateway, "Late?")  # of which it tells no probabilities
         assert caught.value.status_code == 501
+
+
+def test_a_member_that_decides_gets_the_question_and_the_state(fake: Fake, tmp_path: Path) -> None:
+    with gateway_to(tmp_path, server := fake(serving(system_one=system_one))) as (gateway, _):
+        assert decide(gateway, "Broken?") == pytest.approx(FIRST)
+    path, body = server.requests[-1]
+    assert (path, body["state"]) == ("/v1/systemone", "It broke.")
+    assert body["questions"] == {"q0": {"type": "noul", "instructions": "Broken?"}}
