@@ -89,10 +89,11 @@ def _refuse_equal_keys(raw: bytes) -> None:
     """Of two questions with one id the last alone would be asked."""
 
     def fields(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise bad_request(f"{twice!r} is there more than once in one object; each must be there once")
+        seen = set[str]()
+        for name, _ in pairs:
+            if name in seen:
+                raise bad_request(f"{name!r} is there more than once in one object; each must be there once")
+            seen.add(name)
 
     json.loads(raw, object_pairs_hook=fields)
 
