@@ -47,7 +47,7 @@ CALLS = {
     "llm_probs": SampleCall("'Who should answer? {}', text, choices := ['sales', 'support']"),
     "llm_tags": SampleCall("'What is this message about? {}', text, choices := ['refund', 'praise']"),
     "llm_decide": SampleCall(
-        "text, '{\"refund\": {\"type\": \"noul\", \"instructions\": \"Is it about a refund?\"}}'"
+        'text, \'{"refund": {"type": "noul", "instructions": "Is it about a refund?"}}\''
     ),
     "llm_extract": SampleCall(
         '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
