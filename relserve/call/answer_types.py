@@ -26,13 +26,16 @@ MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens say
 
 @dataclass(frozen=True)
 class Grammar:
-    """What the engine may decode (exactly one of choices, regex, shape and ebnf is set).
+    """What the engine may decode.
+
+    Exactly one of choices, regex, shape, ebnf and source is set, or source with a shape.
 
     Attributes:
         choices: one of these texts.
         regex: a full match of it.
         shape: JSON of this shape.
         ebnf: a text that the rule `root` of this grammar allows, in xgrammar's EBNF; see `read_ebnf`.
+        source: texts of which the reply, or each text in its shape, is a part, or null; none: null alone.
         bounds: of the number that the regex spells; the regex alone does not keep to them.
     """
 
@@ -41,6 +44,7 @@ class Grammar:
     shape: SchemaShape | None = None
     bounds: tuple[float, float] | None = field(default=None, compare=False)
     ebnf: str = ""
+    source: tuple[str, ...] | None = None
 
     @cached_property
     def takes_space(self) -> bool:
@@ -264,20 +268,26 @@ class Number:
 
 @dataclass(frozen=True)
 class Extract:
-    """Values of a schema's types, found in the text: JSON that from_json turns into values of SQL."""
+    """Values of a schema's types, found in the text: JSON that from_json turns into values of SQL.
+
+    Attributes:
+        verbatim: texts have to stand in the row's values; see `stands_in`.
+    """
 
     shape: SchemaShape
     sql_type: str = "VARCHAR"
+    verbatim: bool = False
 
     @property
     def instruction(self) -> str:
         if isinstance(self.shape, NullableShape):
             return f"Answer with: {self.shape.words}; or null if that is not told."
-        return f"Answer with JSON like {self.shape.words}; write null for what is not told."
+        copied = ", texts copied word for word" if self.verbatim else ""
+        return f"Answer with JSON like {self.shape.words}{copied}; write null for what is not told."
 
     @cached_property
     def grammar(self) -> Grammar:
-        return Grammar(shape=self.shape)
+        return Grammar(shape=self.shape, source=() if self.verbatim else None)
 
     @property
     def default_max_tokens(self) -> int:

@@ -67,3 +67,10 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     if twice:
         raise OptionError(f"{name} holds {min(twice)!r} more than once; each must be there once")
     return tuple(values)
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} must be true or false, not {value!r}")
+    return value

@@ -18,7 +18,7 @@ from relserve.call.answer_types import (
     Text,
     YesNo,
 )
-from relserve.call.checks import number, plain_name, text, texts, whole
+from relserve.call.checks import number, plain_name, text, texts, truth, whole
 from relserve.call.decided import Decided
 from relserve.call.decisions import (
     Distribution,
@@ -32,10 +32,12 @@ from relserve.call.durations import seconds_of
 from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
 from relserve.call.questions import TypedQuestion, descriptions_of
 from relserve.call.schema import SCHEMA_EXAMPLE, number_of, shape_of
+from relserve.call.schema.leaves import TextShape
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import Slo, slo_of
 from relserve.call.thinking import HIGH, LOW
 from relserve.call.turns import SHOWN, CallExample, examples_of
+from relserve.call.verbatim import Quote
 from relserve.errors import OptionError
 
 
@@ -69,6 +71,8 @@ class Options:
     levels: tuple[str, ...] = ()
     questions: tuple[TypedQuestion, ...] = ()
     calibration: str | None = None
+    verbatim: bool = False
+    offsets: bool = False
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -131,6 +135,8 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "lo": OptionSpec("DOUBLE", "lowest score (0), or least number", number(-1e9, 1e9)),
     "hi": OptionSpec("DOUBLE", "highest score (10), or greatest number", number(-1e9, 1e9)),
     "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", option_checks.schema),
+    "verbatim": OptionSpec("BOOLEAN", "texts have to stand in the row's values, word for word", truth),
+    "offsets": OptionSpec("BOOLEAN", "tell where in the text the answer stands, too", truth),
     "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
     "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
     "field_order": OptionSpec(
@@ -206,7 +212,12 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         (),
         lambda o: ExpectedLevel(o.levels) if o.levels else Number(*o.score_bounds),
     ),
-    "llm_extract": FunctionSpec((*_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))),
+    "llm_extract": FunctionSpec(
+        (*_TYPED, "schema", "verbatim"),
+        ("schema",),
+        lambda o: Extract(shape_of(o.schema), verbatim=o.verbatim),
+    ),
+    "llm_quote": FunctionSpec((*_TYPED, "offsets"), (), lambda o: Quote(o.offsets), schema='"VARCHAR"'),
     "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
     "llm_int": _single_number("BIGINT"),
     "llm_double": _single_number("DOUBLE"),
@@ -268,6 +279,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
         raise OptionError("min_confidence needs choices := [..]: free text has no one probability to compare")
     if options.grammar and options.choices:
         raise OptionError("choices and grammar both say what an answer may be; leave one out")
+    if options.verbatim and TextShape().regex() not in shape_of(options.schema).regex():
+        raise OptionError("verbatim holds texts to the row's values, and the schema has none; leave it out")
     _check_bounds(function, options)
     if function == "llm_score":
         _check_levels(options, set_ones)

@@ -21,6 +21,7 @@ from relserve.call.slo import Slo
 from relserve.call.standing import Standing
 from relserve.call.template import BoundTemplate
 from relserve.call.turns import ChatTurn, turns_of
+from relserve.call.verbatim import quotes, row_grammars
 from relserve.errors import Failure
 
 P = TypeVar("P", str, str | None)  # a prompt
@@ -93,7 +94,16 @@ class CallSite:
     @cached_property
     def hangs_on_values(self) -> bool:
         """Whether what is asked hangs on the values of all rows, and not on what each one renders to."""
-        return FUNCTIONS[self.function].aggregate or self.options.field_order == "free"
+        return FUNCTIONS[self.function].aggregate or self.options.field_order == "free" or self.quotes
+
+    @property
+    def quotes(self) -> bool:
+        """Whether answers have to stand in the values of their rows."""
+        return quotes(self.answer_type)
+
+    def grammars(self, rows: Sequence[Sequence[Any]]) -> list[Grammar | None] | None:
+        """What the reply to each row must match, where that hangs on its values; None where it does not."""
+        return row_grammars(self.answer_type, self.binding.used, rows)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ CALLS = {
     "llm_decide": SampleCall(
         'text, \'{"refund": {"type": "noul", "instructions": "Is it about a refund?"}}\''
     ),
+    "llm_quote": SampleCall("'What did it cost? {}', text", ("19.90", "19.90 dollars", "for 19.90 dollars")),
     "llm_extract": SampleCall(
         '\'{}\', text, schema := \'{"product": "VARCHAR", "days": "BIGINT"}\'',
         ({"product": "kettle", "days": 2},),

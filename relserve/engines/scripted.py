@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from relserve.call.ebnf import EbnfError, read_ebnf, sample
+from relserve.call.parts import NOT_TOLD
 from relserve.call.relquery import Reply, Submission, Usage
+from relserve.engines.http.gbnf import gbnf_of
 from relserve.errors import EngineDeadError, Failure, FailureKind
 
 Script = Callable[[str, Submission], "str | Failure"]
@@ -30,6 +32,9 @@ def by_hash(prompt: str, submission: Submission) -> str:
     grammar = submission.sampling.grammar
     if grammar is None:
         return digest.hex()
+    if grammar.source is not None:
+        parts = gbnf_of(grammar)
+        return NOT_TOLD if parts is None else sample(read_ebnf(parts), Random(digest))
     if grammar.ebnf:
         return sample(read_ebnf(grammar.ebnf), Random(digest))
     if grammar.choices:

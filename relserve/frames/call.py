@@ -20,6 +20,7 @@ from relserve.call.options import FUNCTIONS, Options
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.call.values import to_arrow
+from relserve.call.verbatim import Quote
 from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, HabitWarning, RelserveWarning, RowsFailedWarning, UsageError
 from relserve.frames.fold import Coded, Folded, encode, fold
@@ -102,7 +103,7 @@ class Call:
         spec = FUNCTIONS[self.function]
         kind = spec.answer_type(self.options)
         column = to_arrow(values, ARROW_TYPES[kind.sql_type])
-        schema = kind.schema if isinstance(kind, Decided) else self.options.schema or spec.schema
+        schema = kind.schema if isinstance(kind, (Decided, Quote)) else self.options.schema or spec.schema
         return typed(column, schema) if schema else column
 
     def picked(self, names: Sequence[Any]) -> list[int]:

@@ -154,6 +154,8 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     del sampling["sure_at"]  # of min_confidence, whose answers are not kept: they hang on the threshold
     if grammar is not None and not grammar.ebnf:
         del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
+    if grammar is not None and grammar.source is None:
+        del sampling["grammar"]["source"]  # likewise
     if sampling["read"] is None:
         del sampling["read"]  # likewise
     if not sampling["follow_ups"]:

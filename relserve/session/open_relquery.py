@@ -110,7 +110,9 @@ class OpenRelQuery:
             OptionError: there are grammars, and the call's answers have a type that has its own.
             EngineError, RowError, Cancelled: as of `ask_folded`.
         """
-        if grammars is not None:
+        if grammars is None:
+            grammars = self.site.grammars(rows)
+        else:
             _check_takes_grammars(self.site)
         folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
         answers = self.ask_folded(

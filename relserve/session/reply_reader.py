@@ -8,6 +8,7 @@ from relserve.call.answer_types import Answer, Grammar, judge_cut
 from relserve.call.decided import Decided
 from relserve.call.decisions import Decision
 from relserve.call.relquery import CallSite, Reply
+from relserve.call.verbatim import stands_in
 from relserve.errors import EngineError, Failure, FailureKind
 from relserve.evaluation.calibrators import Calibrator
 from relserve.session.folding import Grammars
@@ -54,8 +55,11 @@ class ReplyReader:
         if isinstance(self._kind, Decision):
             return self._weighed(self._kind, reply)
         answer = self._kind.parse(reply.text)
+        grammar = grammar or self._kind.grammar
         if reply.cut:
-            answer = judge_cut(answer, reply.text, grammar or self._kind.grammar, self._is_whole)
+            answer = judge_cut(answer, reply.text, grammar, self._is_whole)
+        if grammar is not None and grammar.source is not None:  # whether or not the engine was held to it
+            answer = stands_in(self._kind, answer, grammar.source)
         least = self._min_confidence
         if least is None or answer.failure is not None:
             return answer

@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from vllm.v1.metrics.loggers import PrometheusStatLogger
     from vllm.v1.outputs import LogprobsTensors
     from vllm.v1.sample import sampler
+    from vllm.v1.structured_output.backend_guidance import GuidanceBackend
     from vllm.v1.worker.cpu_worker import CPUWorker
 
     RequestQueue = object  # ours are queues of our own Request below
 
 __all__ = [
-    "AsyncScheduler", "CPUWorker", "LogprobsTensors", "PrometheusStatLogger", "RequestQueue", "Scheduler",
-    "UniProcExecutor", "sampler",
+    "AsyncScheduler", "CPUWorker", "GuidanceBackend", "LogprobsTensors", "PrometheusStatLogger", "RequestQueue",
+    "Scheduler", "UniProcExecutor", "sampler",
 ]  # fmt: skip
 
 _MODULE_OF = {
     "AsyncScheduler": "vllm.v1.core.sched.async_scheduler",
     "CPUWorker": "vllm.v1.worker.cpu_worker",
+    "GuidanceBackend": "vllm.v1.structured_output.backend_guidance",
     "LogprobsTensors": "vllm.v1.outputs",
     "PrometheusStatLogger": "vllm.v1.metrics.loggers",
     "RequestQueue": "vllm.v1.core.sched.request_queue",

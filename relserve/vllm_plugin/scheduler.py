@@ -21,6 +21,7 @@ from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutp
 from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
+from relserve.vllm_plugin.quoting import hold_quotes
 from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
@@ -46,6 +47,7 @@ class RelQueryScheduling(_Base):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        hold_quotes(self.structured_output_manager)
         self.ledger = RowLedger()
         settings = read(self.vllm_config.additional_config, host.model_name(self))
         self.types = RowTypes(self, settings.cache)

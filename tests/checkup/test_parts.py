@@ -68,12 +68,13 @@ def test_a_row_that_is_refused_does_not() -> None:
     with connect(engine=Refusing(), progress=False, cache=False) as con:
         asked = list(samples.ask_all(con))
     assert {sample.problem for sample in asked} == {"too rude", "question 'refund': too rude"}
-    assert [sample.is_right for sample in asked if sample.expected] == [False] * 8
+    assert [sample.is_right for sample in asked if sample.expected] == [False] * 9
 
 
 SAID = {
     "refund": "yes", "sentiment": "Negative", "stars": "1", "how many days": "2", "price": "19.90",
-    "broken?": "true", "bought": '"2026-03-14"', "JSON like": '{"product": "Kettle ", "days": 2}',
+    "broken?": "true", "bought": '"2026-03-14"', "did it cost": "19.90 dollars",
+    "JSON like": '{"product": "Kettle ", "days": 2}',
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import duckdb
 from relserve.call.decided import FIELD_TYPES
 from relserve.call.options import FUNCTIONS, FunctionSpec
 from relserve.call.questions import KINDS
+from relserve.call.verbatim import PLACED
 from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES, TEXT2SQL_QUERY
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
@@ -179,6 +180,10 @@ def _schema_of(spec: FunctionSpec) -> str:
     """The expression that gives from_json the type of a function's answers."""
     if "schema" in spec.options:
         return _SCHEMA
+    if "offsets" in spec.options:
+        # DuckDB binds a macro as it makes it, all options being NULL then: that has to lead to a constant
+        placed = f"WHEN offsets::VARCHAR = 'true' THEN '{PLACED}'"
+        return f"CASE WHEN offsets IS NULL THEN '{spec.schema}' {placed} ELSE '{spec.schema}' END"
     return _questions_schema() if "questions" in spec.options else f"'{spec.schema}'"
 
 

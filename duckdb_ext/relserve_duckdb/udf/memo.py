@@ -26,7 +26,7 @@ class Wanted(NamedTuple):
     """Distinct inputs of one site: for each its prompt, and how many rows it stands for.
 
     Attributes:
-        prompts: as the site's binding renders them.
+        prompts: as the site's binding renders them, or what tells the inputs apart in their place.
         num_null: rows besides that a NULL leaves without a prompt.
         rows: the values of each input, where what is asked hangs on them; else of the first few.
     """
@@ -57,7 +57,8 @@ def folded_of(wanted: Wanted, site: CallSite) -> FoldedRows:
     """The user messages of inputs, rendered and folded when they came to the UDF wherever that is enough."""
     if site.hangs_on_values:
         relquery = relquery_of(wanted, site)
-        return fold_rows(relquery.prompts(), relquery.multiplicity)
+        grammars = site.grammars(relquery.rows)
+        return fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
     return folded_before(site.messages(wanted.prompts), wanted.multiplicity, wanted.num_null)
 
 

@@ -117,7 +117,8 @@ def make_chunk(function: str, template: str, options: str, given: list[Any], num
             raise swapped(function) from None  # the error quotes what may be somebody's text
         raise error
     lists = list(map(values_of, values))
-    return Chunk(site, lists, _prompts(site.binding, lists, num_rows))
+    prompts = (_told_apart if site.quotes else _prompts)(site.binding, lists, num_rows)
+    return Chunk(site, lists, prompts)
 
 
 @lru_cache(maxsize=4096)
@@ -141,6 +142,18 @@ def _prompts(binding: BoundTemplate, columns: list[list[Any]], num_rows: int) ->
         ]
     rows = zip(*columns, strict=True) if columns else iter([()] * num_rows)
     return list(map(binding.render, rows))
+
+
+def _told_apart(binding: BoundTemplate, columns: list[list[Any]], num_rows: int) -> list[str | None]:
+    """Template and values of every row, in place of the prompt that they make.
+
+    The same prompt may be made of other values, in which other texts stand.
+    """
+    rows = list(zip(*(columns[i] for i in binding.used), strict=True)) or [()] * num_rows
+    return [
+        None if None in row else json.dumps([binding.template.text, *map(text_of, row)], ensure_ascii=False)
+        for row in rows
+    ]
 
 
 def _read_groups(site: CallSite, column: Any, ascending: bool) -> Chunk:

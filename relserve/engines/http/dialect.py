@@ -26,7 +26,7 @@ THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's
 BUDGET = "thinking_token_budget"  # vLLM's; taken only where it was started with a reasoning parser
 EFFORT = "reasoning_effort"  # everybody's
 
-Form = Literal["choice", "regex", "json", "ebnf"]
+Form = Literal["choice", "regex", "json", "ebnf", "parts"]
 
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|not allowed"
@@ -79,6 +79,8 @@ class Dialect:
         """Whether an answer under this grammar comes as {"answer": ..}."""
         if grammar is None or grammar.ebnf or self.takes_ebnf or not self.chat:
             return False
+        if grammar.source is not None and grammar.shape is None:
+            return False  # no schema says what stands in a text; the answer is checked
         return self._takes(grammar)
 
     def _takes(self, grammar: Grammar) -> bool:
@@ -204,6 +206,8 @@ class Dialect:
 
 def form_of(grammar: Grammar) -> Form:
     """The form of a grammar."""
+    if grammar.source is not None:
+        return "parts"
     if grammar.shape is not None:
         return "json"
     if grammar.ebnf:
@@ -240,9 +244,17 @@ def _for_vllm(submission: Submission) -> dict[str, Any]:
     }
     if submission.cache_salt is not None:
         fields["cache_salt"] = submission.cache_salt
-    if grammar is not None:
-        fields["structured_outputs"] = structured_outputs_of(grammar, encodable)
+    if grammar is not None and (held := _held_by_vllm(grammar)) is not None:
+        fields["structured_outputs"] = held
     return fields
+
+
+def _held_by_vllm(grammar: Grammar) -> dict[str, str] | None:
+    """vLLM's structured outputs; None where it is held to nothing."""
+    if grammar.source is None:
+        return structured_outputs_of(grammar, encodable)
+    gbnf = gbnf_of(grammar)  # whose notation xgrammar reads, too
+    return None if gbnf is None else {"grammar": encodable(gbnf)}
 
 
 def _schema(grammar: Grammar, omitted: frozenset[str]) -> dict[str, Any]:

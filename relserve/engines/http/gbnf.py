@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from relserve.call.answer_types import Grammar
 from relserve.call.ebnf import EbnfError, left_recursive, read_ebnf
 from relserve.call.ebnf.tree import CharSet, Either, InOrder, Literal, Node, Repeated, RuleName, Rules
+from relserve.call.parts import NOT_TOLD, PART, part_rules
+from relserve.call.schema.leaves import TextShape
+from relserve.call.schema.shape import SchemaShape
 
 MOST_REPEATS = 2000  # llama.cpp parses no more, and what it cannot parse ends llama-cpp-python's server
+MOST_CHARS = 1000  # of texts whose parts are spelled out: xgrammar compiles their rules for 0.6 s
 
 _PART = re.compile(
     r"(?P<set>\[\^?(?:\\.|[^\]\\])++(?P<shut>\])?)|(?P<open>\((?:\?:)?)|(?P<close>\))|(?P<bar>\|)"
@@ -21,6 +25,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9-]")
 _ESCAPES = 'xuUtrn\\"[]-'  # that a set may hold
 _SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
+_HOLE = "\ue000"  # stands where a text does, in a regex that has no other use for it
 
 
 @lru_cache(maxsize=64)  # asked for each row of a call
@@ -30,12 +35,26 @@ def gbnf_of(grammar: Grammar) -> str | None:
     Raises:
         EbnfError: it is an ebnf that llama.cpp would not parse.
     """
+    if grammar.source is not None:
+        return _of_parts(grammar.source, grammar.shape)
     if grammar.ebnf:
         return _of_rules(read_ebnf(grammar.ebnf))
     if grammar.choices:
         choices = grammar.choice_alternatives(_literal)
         return f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""
     return _of_regex(f" ?({grammar.shape.regex() if grammar.shape is not None else grammar.regex})")
+
+
+def _of_parts(source: Sequence[str], shape: SchemaShape | None) -> str | None:
+    """JSON whose texts are parts of others, or such a part itself; of long texts, any text."""
+    if sum(map(len, source)) > MOST_CHARS:
+        return None if shape is None else _of_regex(f" ?({shape.regex()})")
+    rules = "\n".join(part_rules(source, shape is not None, _literal))
+    if shape is None:
+        return f'root ::= " "? ("{NOT_TOLD}" | {PART})\n{rules}'
+    outer = _of_regex(f" ?({shape.regex().replace(TextShape().regex(), _HOLE)})")
+    quoted = rf'"\"" {PART} "\""'
+    return None if outer is None else outer.replace(_literal(_HOLE), quoted) + "\n" + rules
 
 
 def _of_regex(regex: str) -> str | None:

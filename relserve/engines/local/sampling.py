@@ -27,6 +27,10 @@ def talk_of(engine: RunningEngine, submission: Submission, indices: Sequence[int
     """
     if submission.grammars is None:
         return _talk(engine, submission, len(indices))
+    if any(grammar is not None and grammar.source is not None for grammar in submission.grammars):
+        # Nearly every row has a grammar of its own, made of its text: each is made when its row is sent.
+        num_rows = len(indices)
+        return lambda index, ids: _talk(engine, submission.as_for(index), num_rows)(index, ids)
     # Rows of one grammar share their parameters, and what is sent of these.
     first_of = {submission.grammar_of(index): index for index in indices}
     talks = {

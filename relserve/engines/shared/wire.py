@@ -154,7 +154,7 @@ def _parts(submission: Submission) -> Iterator[PromptsMessage]:
         size += len(prompt)
         if own is not None and (grammar := own[number - 1]) is not None and id(grammar) not in seen:
             seen.add(id(grammar))
-            size += len(grammar.ebnf)
+            size += len(grammar.ebnf) + sum(map(len, grammar.source or ()))
         if size >= PART or number == len(prompts):
             yield PromptsMessage(prompts[start:number], None if own is None else own[start:number])
             start, size, seen = number, 0, set()

@@ -157,7 +157,8 @@ def test_typed_answers(installed: Installed, serve: Serve) -> None:
         llm_extract('{}', 'x', schema := {'name': 'VARCHAR', 'ages': 'BIGINT[]'}),
         llm_prob('{}', 1), llm_probs('{}', 1, choices := ['a', 'b']), llm_tags('{}', 1, choices := ['a']),
         llm_decide(1, '{"a": {"type": "noul", "instructions": "?"},
-            "b": {"type": "choice", "instructions": "?", "criteria": {"u": null, "v": "last"}}}')"""
+            "b": {"type": "choice", "instructions": "?", "criteria": {"u": null, "v": "last"}}}'),
+        llm_quote('{}', 'a b'), llm_quote('{}', 'a b', offsets := true)"""
     with installed.connect(service) as con:
         types = con.execute(f"DESCRIBE {sql}").fetchall()
         assert [kind for _, kind, *_ in types] == [
@@ -165,6 +166,7 @@ def test_typed_answers(installed: Installed, serve: Serve) -> None:
             "DOUBLE", "MAP(VARCHAR, DOUBLE)", "VARCHAR[]",
             "STRUCT(a DOUBLE, b STRUCT(choice VARCHAR, probability DOUBLE, "
             "probabilities MAP(VARCHAR, DOUBLE)))",
+            "VARCHAR", 'STRUCT("text" VARCHAR, "start" BIGINT, stop BIGINT)',
         ]  # fmt: skip
         assert con.execute("SELECT count(*) FROM llm_errors()").fetchall() == [(0,)]
         assert len(con.execute(sql).fetchall()) == 1
