@@ -32,7 +32,7 @@ class Quote:
     offsets: bool = False
     sql_type: str = "VARCHAR"
     default_max_tokens: int = 256
-    instruction: str = "Answer with words of the text as they stand in it, or null if it does not tell."
+    instruction: str = "Quote the text; write null for what is not told."
     grammar: Grammar = ANY_PART
 
     @property
