@@ -93,7 +93,10 @@ def lark_of(grammar: Grammar, clean: Callable[[str], str]) -> str:
     texts = [units_of(clean(text)) for text in grammar.source or () if text]
     shape = grammar.shape
     names = [f"PART{i}" for i in range(len(texts))]
-    lines = [rf"PART: /(?s:.+)/ & ({' | '.join(names)})"] if names else []  # the parts but the empty one
+    any_part = f"({' | '.join(names)})"
+    # In JSON a small model would write empty texts on and on. An empty reply is as good as null.
+    some_part = any_part if shape is None else rf"/(?s:.+)/ & {any_part}"
+    lines = [f"PART: {some_part}"] if names else []
     for name, units in zip(names, texts, strict=True):
         chunks = units if shape is None else [_in_json(unit) for unit in units]
         lines.append(f"{name}: %regex {json.dumps({'substring_chunks': chunks}, ensure_ascii=False)}")
