@@ -32,6 +32,6 @@ SELECT title, genre,
                     choices := ['Animation', 'Western', 'Horror', 'Comedy', 'Musical', 'Romance']) AS guess
 FROM films WHERE genre IN ('Animation', 'Western', 'Horror', 'Comedy', 'Musical', 'Romance') ORDER BY id LIMIT 8;
 
--- Pulling a field out of free text
-SELECT id, llm('What is the order number in this ticket? {text}', text, max_tokens := 16) AS order_number, text
+-- Pulling a field out of free text, word for word: what is not in the text is NULL
+SELECT id, llm_quote('What is the order number in this ticket? {text}', text) AS order_number, text
 FROM tickets WHERE regexp_matches(text, 'order [A-Z]+-[0-9]+') ORDER BY id LIMIT 5;
