@@ -7,13 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from relserve.call.answer_types import Answer, ChoiceAnswer, Grammar, described
+from relserve.call.place_bias import divided
 from relserve.errors import OptionError
 
 # How probabilities are read: the next token's of a label of each choice, or the sum over its spellings.
 Read = Literal["label", "exact"]
+# What probabilities are divided by: nothing, or those that the choices have for empty inputs.
+PriorOf = Literal["none", "empty"]
 YES_NO = ("yes", "no")
 MOST_CHOICES = 255  # as decision servers take
 
@@ -91,6 +95,29 @@ class Decision(ABC):
     def parse(self, text: str) -> Answer:
         """The choice that a text spells, as in the examples of a call; replies have probabilities."""
         return ChoiceAnswer(self.choices).parse(text)
+
+    @property
+    def num_weighed(self) -> int:
+        """How many answers each question weighs, at the least, and so in how many orders it can show them."""
+        return min(self._sizes)
+
+    def prior_of(self, empty_reads: Sequence[Sequence[float]]) -> tuple[float, ...]:
+        """The mean of the probabilities for empty inputs, as in the paper that `divided` names."""
+        return tuple(sum(column) / len(column) for column in zip(*empty_reads, strict=True))
+
+    def without(self, prior: Sequence[float], probabilities: Sequence[float]) -> tuple[float, ...]:
+        """The probabilities with the prior taken out of those of each question."""
+        pairs = zip(self._by_question(probabilities), self._by_question(prior), strict=True)
+        return tuple(probability for pair in pairs for probability in divided(*pair))
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Answers of each question about a row."""
+        return [len(each.choices) for each in self.follow_ups] or [len(self.choices)]
+
+    def _by_question(self, probabilities: Sequence[float]) -> list[Sequence[float]]:
+        left = iter(probabilities)
+        return [list(islice(left, size)) for size in self._sizes]
 
     @abstractmethod
     def value_of(self, probabilities: Sequence[float]) -> Any:

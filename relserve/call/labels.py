@@ -55,14 +55,14 @@ class Labels(NamedTuple):
             ChatTurn(words + turn.user.removeprefix(self.instruction), choices[turn.assistant])
             for turn in submission.turns
         ]
-        prompts = [_exchanged(prompt, self.instruction, words) for prompt in submission.prompts]
+        prompts = [exchanged(prompt, self.instruction, words) for prompt in submission.prompts]
         return replace(submission, prompts=prompts, turns=tuple(turns), labels=())
 
     def _named(self, prompt: str) -> str:
-        return _exchanged(prompt, ChoiceAnswer(self.choices).instruction, self.instruction)
+        return exchanged(prompt, ChoiceAnswer(self.choices).instruction, self.instruction)
 
 
-def _exchanged(prompt: str, old: str, new: str) -> str:
+def exchanged(prompt: str, old: str, new: str) -> str:
     """A prompt with the instruction `new` where it had `old`: at its beginning, or at its end."""
     if prompt.endswith(f"\n{old}"):
         return prompt.removesuffix(old) + new

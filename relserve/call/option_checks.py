@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from relserve.call.checks import text, texts, whole
-from relserve.call.decisions import Read
+from relserve.call.decisions import PriorOf, Read
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
 from relserve.call.questions import MOST_LEVELS, TypedQuestion, read_questions
@@ -51,6 +51,14 @@ def read(name: str, value: Any) -> Read:
         if value == known:
             return cast(Read, known)
     raise OptionError(f"{name} must be 'label' (one token a row) or 'exact' (all spellings), not {value!r}")
+
+
+def prior(name: str, value: Any) -> PriorOf:
+    """What probabilities are divided by."""
+    for known in get_args(PriorOf):
+        if value == known:
+            return cast(PriorOf, known)
+    raise OptionError(f"{name} must be 'none' or 'empty' (that of empty inputs is taken out), not {value!r}")
 
 
 def field_order(name: str, value: Any) -> str:

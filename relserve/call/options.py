@@ -21,9 +21,12 @@ from relserve.call.answer_types import (
 from relserve.call.checks import number, plain_name, text, texts, truth, whole
 from relserve.call.decided import Decided
 from relserve.call.decisions import (
+    MOST_CHOICES,
+    Decision,
     Distribution,
     ExpectedLevel,
     Labelling,
+    PriorOf,
     Probability,
     Read,
     check_number,
@@ -73,6 +76,8 @@ class Options:
     calibration: str | None = None
     verbatim: bool = False
     offsets: bool = False
+    debias: int = 1  # orders of the choices that a row is read in
+    prior: PriorOf = "none"
 
     @property
     def score_bounds(self) -> tuple[float, float]:
@@ -162,6 +167,12 @@ OPTIONS: Mapping[str, OptionSpec] = {
         "ANY", f"typed questions about each row: {QUESTIONS_EXAMPLE}", option_checks.questions
     ),
     "calibration": OptionSpec("VARCHAR", "name of a calibration that corrects probabilities", plain_name),
+    "debias": OptionSpec(
+        "BIGINT", "orders of the choices that a row is read in and averaged over (1)", whole(1, MOST_CHOICES)
+    ),
+    "prior": OptionSpec(
+        "VARCHAR", "taken out: 'none' (default) or 'empty', that of empty inputs", option_checks.prior
+    ),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
@@ -172,9 +183,12 @@ _COMMON = (
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
 # Of what is not written there is no sampling, and no thoughts come before it.
-_WEIGHED = ("system", "model", "on_error", "deadline", "slo", "field_order", "examples", "read")
-_STATED = ("system", "model", "on_error", "deadline", "slo", "field_order", "read")
-_OF_LEVELS = tuple(name for name in _WEIGHED if name not in _TYPED)
+_OF_PROBABILITIES = ("read", "debias", "prior")
+_WEIGHED = (
+    "system", "model", "on_error", "deadline", "slo", "field_order", "examples", *_OF_PROBABILITIES,
+)  # fmt: skip
+_STATED = tuple(name for name in _WEIGHED if name != "examples")
+_OF_LEVELS = _OF_PROBABILITIES
 
 
 def _choice_of(options: Options) -> ChoiceAnswer:
@@ -286,6 +300,11 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
         _check_levels(options, set_ones)
     if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
         check_number(function, options.choices, 1 if isinstance(kind, Labelling) else 2)
+    if isinstance(kind, Decision) and options.debias > kind.num_weighed:
+        raise OptionError(
+            f"debias must be from 1 to {kind.num_weighed}, the number of answers that a prompt of "
+            f"{function}() weighs, not {options.debias}"
+        )
     return options
 
 

@@ -152,6 +152,7 @@ class Sampling:
     thinking: int = 0  # most tokens of thoughts, which come before the answer and do not count for max_tokens
     read: Read | None = None  # replies are to tell the probabilities of all choices of the grammar, read so
     follow_ups: tuple[FollowUp, ...] = ()  # asked after each prompt in its place; see `PerQuestion`
+    debias: int = 1  # each prompt is asked with the choices in so many orders; see `Reordered`
 
     @property
     def output_cap(self) -> int:
@@ -188,7 +189,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
         options.thinking, options.read if isinstance(kind, Decision) else None,
-        kind.follow_ups if isinstance(kind, Decision) else (),
+        kind.follow_ups if isinstance(kind, Decision) else (), options.debias,
     )  # fmt: skip
 
 

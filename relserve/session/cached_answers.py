@@ -160,6 +160,8 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
         del sampling["read"]  # likewise
     if not sampling["follow_ups"]:
         del sampling["follow_ups"]
+    if sampling["debias"] == 1:
+        del sampling["debias"]
     own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]
     own += [{"turns": submission.turns}] if submission.turns else []
     shape = json.dumps([fingerprint, submission.system, sampling, *own])

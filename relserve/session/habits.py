@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from relserve.call.answer_types import Answer, AnswerType, ChoiceAnswer, Extract, Text
 from relserve.call.decided import Decided
-from relserve.call.decisions import Distribution, Labelling
+from relserve.call.decisions import Decision, Distribution, Labelling
 from relserve.call.loops import loop_start
 from relserve.call.relquery import Reply
 
@@ -35,13 +35,13 @@ class SameAnswer:
     """Whether all prompts, or nearly all, got one answer.
 
     Attributes:
-        is_choice: the answers are choices that the call gives.
+        remedy: what answers of this type let one try, besides what all do.
         is_json: the answers are JSON.
         counts: prompts by their answer; failed rows do not count. None once the answers are too many to be
             nearly all the same.
     """
 
-    is_choice: bool = False
+    remedy: str = ""
     is_json: bool = False
     counts: Counter[Any] | None = field(default_factory=Counter)
 
@@ -64,12 +64,11 @@ class SameAnswer:
         if num < NEARLY_ALL * total:
             return ""
         share = f"all {num:,}" if num == total else f"{num:,} of {total:,}"
-        order = "the choices in another order, " if self.is_choice else ""
         shown = _shown_json(value) if self.is_json else _shown(value)
         return (
             f"{function}() gave {shown} to {share} prompts; small models often favour one answer, "
             "whatever a row says. Measure it on 50 rows that you label: relserve evaluate. Try "
-            f"{order}examples := [..], another model"
+            f"{self.remedy}examples := [..], another model"
         )
 
 
@@ -118,7 +117,10 @@ def habit_of(kind: AnswerType, model: str) -> Habit | None:
     if isinstance(kind, Text):
         return FirstHabit((LoopingTexts(), SameAnswer()))
     is_json = isinstance(kind, (Extract, Distribution, Labelling, Decided))
-    return SameAnswer(is_choice=isinstance(kind, (ChoiceAnswer, Distribution)), is_json=is_json)
+    if isinstance(kind, Decision):
+        return SameAnswer("debias := 2, prior := 'empty', ", is_json)
+    remedy = "the choices in another order, " if isinstance(kind, ChoiceAnswer) else ""
+    return SameAnswer(remedy, is_json)
 
 
 def loops(text: str) -> bool:

@@ -25,8 +25,10 @@ from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.habits import habit_of
 from relserve.session.history import History, QueryRecord
+from relserve.session.prior import EmptyPrior
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
+from relserve.session.reply_reader import Correction
 from relserve.session.round import Enough, Round, Watch
 
 NULL = Answer(None)  # of a row without a prompt
@@ -76,6 +78,7 @@ class OpenRelQuery:
             habit=habit_of(site.answer_type, engine.model),
         )  # fmt: skip
         self._recorder = Recorder(history, self.record)
+        self._prior = EmptyPrior(site, self._recorder, cancel)
 
     def ask(
         self,
@@ -194,9 +197,12 @@ class OpenRelQuery:
         engine = self._take_engine()
         ends_s = None if step is None else step.ends_s
         cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
-        calibrator = calibrator_of_call(self.site, engine, self._cancel, ends_s)
+        correction = Correction(
+            self._prior.find(engine, self._cache, submission, step, self._rows_to_send),
+            calibrator_of_call(self.site, engine, self._cancel, ends_s),
+        )
         one = Round(
-            self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, calibrator
+            self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction
         )
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
@@ -221,7 +227,7 @@ class OpenRelQuery:
             engine, self._first_engine = self._first_engine, None
         return engine or self._find_engine()
 
-    def _rows_to_send(self, num_now: int, announced: int | None) -> int:
+    def _rows_to_send(self, num_now: int, announced: int | None = None) -> int:
         """How many rows the engine will have been given when all that is announced has been asked.
 
         What the cache had is not sent; of prompts yet to come none is expected there.

@@ -9,28 +9,17 @@ from dataclasses import replace
 
 from relserve.call.answer_types import Grammar
 from relserve.call.decisions import FollowUp
-from relserve.call.relquery import Reply, RowTimes, Submission, Usage
-from relserve.engines.protocol import Engine
-from relserve.errors import Failure, FailureKind
+from relserve.call.relquery import Reply, Submission
+from relserve.errors import Failure
+from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
 
 
-class PerQuestion:
+class PerQuestion(WrappedEngine):
     """An engine that asks another one the follow-ups of each prompt; see `Engine` and `Sampling`.
 
     A reply has the probabilities of all their choices, one question's after the other's. Those of a question
     that failed are NaN, and the reply has the failure of the first such.
     """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    @property
-    def model(self) -> str:
-        return self._engine.model
-
-    async def fingerprint(self) -> str | None:
-        """See `Engine.fingerprint`."""
-        return await self._engine.fingerprint()
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`."""
@@ -43,13 +32,9 @@ class PerQuestion:
                     index = reply.index // len(asked)
                     found.setdefault(index, []).append(reply)
                     if len(found[index]) == len(asked):
-                        whole.append(_together(index, asked, found.pop(index)))
+                        whole.append(_of_all(index, asked, found.pop(index)))
                 if whole:
                     yield whole
-
-    async def close(self) -> None:
-        """See `Engine.close`."""
-        await self._engine.close()
 
 
 def questions_of(submission: Submission) -> Submission:
@@ -70,41 +55,27 @@ def questions_of(submission: Submission) -> Submission:
     )  # fmt: skip
 
 
-def _together(index: int, asked: Sequence[FollowUp], replies: Sequence[Reply]) -> Reply:
+def _of_all(index: int, asked: Sequence[FollowUp], replies: Sequence[Reply]) -> Reply:
     """The reply to a prompt, of those to its questions in any order."""
     ordered = sorted(replies, key=lambda reply: reply.index)
-    usage = Usage(*map(sum, zip(*(reply.usage for reply in ordered), strict=True)))
-    times = _times_of([reply.times for reply in ordered if reply.times is not None])
     failures = [_failure_of(each, reply) for each, reply in zip(asked, ordered, strict=True)]
     failed = [failure for failure in failures if failure is not None]
+    whole = together(index, ordered)
     if len(failed) == len(asked):
-        return Reply(index, None, failed[0], usage, times)
+        return replace(whole, text=None, failure=failed[0])
     if any(reply.text is not None and reply.probabilities is None for reply in ordered):
-        return Reply(index, "", None, usage, times)  # of an engine that tells none
+        return whole  # of an engine that tells none
     found = [
         reply.probabilities if failure is None and reply.probabilities else (math.nan,) * len(each.choices)
         for each, reply, failure in zip(asked, ordered, failures, strict=True)
     ]
     probabilities = tuple(probability for each in found for probability in each)
-    return Reply(index, "", failed[0] if failed else None, usage, times, probabilities=probabilities)
+    return replace(whole, failure=failed[0] if failed else None, probabilities=probabilities)
 
 
 def _failure_of(asked: FollowUp, reply: Reply) -> Failure | None:
     """Why a question has no answer."""
-    failure = reply.failure
-    if failure is None and reply.text is None:
-        failure = Failure(FailureKind.ENGINE, "no reply")
+    failure = failure_of(reply)
     if failure is None or not asked.name:
         return failure
     return failure._replace(message=f"question {asked.name!r}: {failure.message}")
-
-
-def _times_of(times: Sequence[RowTimes]) -> RowTimes | None:
-    """From when the first question was queued until the last was answered."""
-    if not times:
-        return None
-    return RowTimes(
-        min(each.queued_s for each in times), min(each.scheduled_s for each in times),
-        max(each.first_token_s for each in times), max(each.last_token_s for each in times),
-        sum(each.preemptions for each in times),
-    )  # fmt: skip

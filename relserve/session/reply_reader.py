@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from relserve.call.answer_types import Answer, Grammar, judge_cut
 from relserve.call.decided import Decided
@@ -13,6 +14,28 @@ from relserve.errors import EngineError, Failure, FailureKind
 from relserve.evaluation.calibrators import Calibrator
 from relserve.session.folding import Grammars
 
+Probabilities = tuple[float, ...] | Failure
+
+
+class Correction(NamedTuple):
+    """What is done to the probabilities of a call's choices: first the prior is taken out.
+
+    Attributes:
+        prior: a failure fails all rows; None: there is nothing to take out.
+        calibrator: None: none applies.
+    """
+
+    prior: Probabilities | None = None
+    calibrator: Calibrator | None = None
+
+    def of(self, kind: Decision, found: tuple[float, ...]) -> Probabilities:
+        """The corrected probabilities, or why there are none."""
+        if isinstance(self.prior, Failure):
+            return self.prior
+        if self.prior is not None:
+            found = kind.without(self.prior, found)
+        return found if self.calibrator is None else self.calibrator.calibrated(found)
+
 
 class ReplyReader:
     """Reads the replies to one call.
@@ -20,7 +43,7 @@ class ReplyReader:
     Args:
         model: the name of the model that replies, for messages.
         is_whole: see `Session.open`.
-        calibrator: corrects the probabilities of choices; None: they are as the model told them.
+        correction: of the probabilities of choices; None: they are as the model told them.
     """
 
     def __init__(
@@ -28,9 +51,9 @@ class ReplyReader:
         site: CallSite,
         model: str,
         is_whole: Callable[[str], bool] | None = None,
-        calibrator: Calibrator | None = None,
+        correction: Correction | None = None,
     ) -> None:
-        self._is_whole, self._calibrator = is_whole, calibrator
+        self._is_whole, self._correction = is_whole, correction or Correction()
         self._function, self._kind, self._model = site.function, site.answer_type, model
         self._min_confidence = site.options.min_confidence
 
@@ -48,12 +71,10 @@ class ReplyReader:
         return list(map(self._read, replies, grammars))
 
     def _read(self, reply: Reply, grammar: Grammar | None = None) -> Answer:
-        if isinstance(self._kind, Decided) and reply.failure is not None and reply.probabilities is not None:
-            return Answer(self._kind.value_of(reply.probabilities), reply.failure)  # some questions failed
-        if reply.failure is not None or reply.text is None:
-            return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
         if isinstance(self._kind, Decision):
             return self._weighed(self._kind, reply)
+        if reply.failure is not None or reply.text is None:
+            return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
         answer = self._kind.parse(reply.text)
         grammar = grammar or self._kind.grammar
         if reply.cut:
@@ -66,11 +87,15 @@ class ReplyReader:
         return self._if_sure(answer, reply.confidence, least)
 
     def _weighed(self, kind: Decision, reply: Reply) -> Answer:
-        """What the probabilities of the choices make, or a failure where the engine told none."""
-        if (found := reply.probabilities) is not None:
-            return Answer(kind.value_of(self._calibrator.calibrated(found) if self._calibrator else found))
-        told = f"{self._model} tells no probabilities of the choices; name another model"
-        return Answer(None, Failure(FailureKind.REFUSED, told))
+        """What the probabilities of the choices make, or a failure where there are none."""
+        found = probabilities_of(reply, self._model)
+        if isinstance(kind, Decided) and reply.probabilities is not None:
+            found = reply.probabilities  # some questions may have failed, and have their failure on record
+        if not isinstance(found, Failure):
+            found = self._correction.of(kind, found)
+        if isinstance(found, Failure):
+            return Answer(None, found)
+        return Answer(kind.value_of(found), reply.failure)
 
     def _if_sure(self, answer: Answer, confidence: float | None, least: float) -> Answer:
         """The answer, or a failure where the model gave it a smaller probability than `least`."""
@@ -85,3 +110,13 @@ class ReplyReader:
             f"the model gave {answer.value!r} a probability of {confidence:.4g}, min_confidence is {least:g}"
         )
         return Answer(None, Failure(FailureKind.LOW_CONFIDENCE, said))
+
+
+def probabilities_of(reply: Reply, model: str) -> Probabilities:
+    """Those of all choices in a reply of a model by this name, or why there are none."""
+    if reply.failure is not None or reply.text is None:
+        return reply.failure or Failure(FailureKind.ENGINE, "no reply")
+    if reply.probabilities is None:
+        told = f"{model} tells no probabilities of the choices; name another model"
+        return Failure(FailureKind.REFUSED, told)
+    return reply.probabilities

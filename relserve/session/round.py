@@ -12,14 +12,13 @@ from relserve.call.phases import phases_of
 from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage
 from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, RowError
-from relserve.evaluation.calibrators import Calibrator
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Key
 from relserve.session.pending_replies import PendingReplies
-from relserve.session.per_question import PerQuestion
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
-from relserve.session.reply_reader import ReplyReader
+from relserve.session.reordered import engine_for
+from relserve.session.reply_reader import Correction, ReplyReader
 
 UNASKED = Answer(None)  # stands for an answer that was not waited for
 
@@ -52,7 +51,7 @@ class Round:
         known: answers of the relQuery's earlier rounds, by `FoldedRows.keys`; those of this round are added.
             None where the relQuery does not remember.
         cached: what the answer cache has of the distinct prompts.
-        calibrator: see `ReplyReader`.
+        correction: see `ReplyReader`.
 
     Attributes:
         answers: of each distinct prompt; None: not there yet.
@@ -72,12 +71,12 @@ class Round:
         recorder: Recorder,
         watch: Watch,
         is_whole: Callable[[str], bool] | None = None,
-        calibrator: Calibrator | None = None,
+        correction: Correction | None = None,
     ) -> None:
         self._site, self._folded, self._known = site, folded, known
-        self._engine = PerQuestion(engine) if site.sampling.follow_ups else engine
+        self._engine = engine
         self._cached, self._recorder, self._watch = cached, recorder, watch
-        self._reader = ReplyReader(site, engine.model, is_whole, calibrator)
+        self._reader = ReplyReader(site, engine.model, is_whole, correction)
         self._keys = folded.keys
         self.answers: list[Answer | None] = [None] * len(folded.prompts)
         if known:
@@ -114,7 +113,8 @@ class Round:
 
         Raises: as `OpenRelQuery.ask`.
         """
-        pending = PendingReplies(self._engine, submission, ends_s, self._recorder.stands)
+        engine = engine_for(self._engine, submission)
+        pending = PendingReplies(engine, submission, ends_s, self._recorder.stands)
         try:
             while (replies := pending.next_batch(self._watch.cancel)) is not None:
                 if not replies:  # it was told where it stands

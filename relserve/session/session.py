@@ -24,8 +24,9 @@ from relserve.session.history import History, QueryRecord
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_key, submission_of
 from relserve.session.pending_replies import PendingReplies
-from relserve.session.per_question import questions_of
+from relserve.session.prior import of_empty
 from relserve.session.progress import Progress
+from relserve.session.reordered import all_asked
 from relserve.session.round import Enough
 
 
@@ -188,15 +189,16 @@ class Session:
             sum(folded.num_rows_of) + folded.num_null, num_distinct=len(folded.prompts),
             num_null=folded.num_null,
         )  # fmt: skip
-        num_cached = None
+        empty = of_empty(submission, site)
+        num_cached, num_empty = None, 0
         with suppress(EngineError):  # a server that is not up does not tell which model it has
-            num_cached = cached_answers(self.cache, engine, submission, site).count(
-                cancel or threading.Event()
-            )
+            cancel = cancel or threading.Event()
+            num_cached = cached_answers(self.cache, engine, submission, site).count(cancel)
+            if empty.prompts:
+                num_empty = cached_answers(self.cache, engine, empty, site).count(cancel) or 0
         kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
-        asked, num_kept = submission, num_cached
-        if submission.sampling.follow_ups:
-            asked = questions_of(submission)
-            num_kept = num_cached and num_cached * len(asked.prompts) // len(submission.prompts)
+        asked = all_asked(replace(submission, prompts=[*submission.prompts, *empty.prompts]))
+        times = len(asked.prompts) // max(1, len(submission.prompts) + len(empty.prompts))
+        num_kept = None if num_cached is None else (num_cached + num_empty) * times
         found = estimate(engine, asked, record, self.history, num_kept, kept)
         return replace(found, num_cached=num_cached)

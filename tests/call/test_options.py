@@ -10,6 +10,8 @@ from relserve.call.options import FUNCTIONS, OPTIONS, Options, parse_options
 from relserve.call.relquery import sampling_of
 from relserve.errors import OptionError
 
+QUESTION = '{"a": {"type": "noul", "instructions": "?"}}'
+
 
 def test_nothing_given_gives_the_defaults() -> None:
     assert parse_options("llm", {}) == Options()
@@ -78,6 +80,14 @@ def test_white_space_ends_an_answer_too(stop: Any) -> None:
         ("llm", {"thinking": True}, "or a number of tokens, not True"),
         ("llm_agg", {"thinking": 0.5}, "thinking must be a whole number, not 0.5"),
         ("llm_int", {"thinking": -1}, "thinking must be from 0 to"),
+        ("llm_prob", {"debias": 3}, r"debias must be from 1 to 2, .* of llm_prob\(\) weighs, not 3"),
+        ("llm_probs", {"choices": list("abc"), "debias": 4}, "debias must be from 1 to 3, .*, not 4"),
+        ("llm_tags", {"choices": list("abc"), "debias": 3}, "debias must be from 1 to 2"),
+        ("llm_score", {"debias": 2}, r"debias needs levels := \[..\]"),
+        ("llm_decide", {"questions": QUESTION, "debias": 3}, "debias must be from 1 to 2"),
+        ("llm_prob", {"debias": "two"}, "debias must be a whole number, not 'two'"),
+        ("llm_prob", {"prior": "rows"}, "prior must be 'none' or 'empty' .*, not 'rows'"),
+        ("llm_classify", {"debias": 2, "choices": ["a"]}, r"llm_classify\(\) has no option 'debias'"),
     ],
 )
 def test_bad_options_say_what_is_wrong(function: str, given_options: dict[str, Any], message: str) -> None:

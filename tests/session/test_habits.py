@@ -170,3 +170,9 @@ def test_several_threads_hear_it_once() -> None:
     for thread in threads:
         thread.join()
     assert len(told) == 1
+
+
+def test_for_choices_that_are_weighed_it_says_what_takes_the_place_and_the_name_out(ask: Ask) -> None:
+    (line,) = ask("llm_tags('h {}', i, choices := ['a'], threshold := 1)", FEWEST, "yes")
+    assert "gave [] to all 30 prompts" in line
+    assert "Try debias := 2, prior := 'empty', examples := [..]" in line

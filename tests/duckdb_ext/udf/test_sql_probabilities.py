@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sql_fixtures import Made, make
 
+from relserve.call.place_bias import EMPTY, averaged, divided
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine, weights_by_hash
 from relserve.errors import Failure, FailureKind, OptionError, RowError
@@ -117,6 +118,29 @@ def test_explain_counts_the_tokens_of_every_question(made: Made) -> None:
         shown = made.rows(f"EXPLAIN SELECT llm_tags('Is {{}}?', x, choices := {tags}) FROM {TEXTS}")
         assert "2 distinct prompts, " in str(shown)
         assert f"at most {most} output tokens" in str(shown)
+    assert made.asked[0] == 0
+
+
+def odd(text: str) -> tuple[float, ...]:
+    """What the scripted engine makes up for a text in both orders of yes and no, averaged."""
+    asks = "Answer with exactly one of: {}.\nOdd? {}"
+    yes_first, no_first = (weights_by_hash(asks.format(each, text), 2) for each in ("yes, no", "no, yes"))
+    return averaged([yes_first, no_first[::-1]])
+
+
+def test_rows_and_empty_inputs_are_read_in_both_orders(made: Made) -> None:
+    call = "llm_prob('Odd? {}', x, debias := 2, prior := 'empty')"
+    prior = [sum(column) / len(EMPTY) for column in zip(*map(odd, EMPTY), strict=True)]
+    wanted = divided(odd("a"), prior)[0]
+    assert made.rows(f"SELECT {call} FROM {TEXTS} LIMIT 1") == [(pytest.approx(wanted),)]
+    assert len({each.rel_id for each in made.engine.submissions}) == 1
+
+
+def test_explain_counts_every_order_and_the_empty_inputs(made: Made) -> None:
+    for options, most in (("", 2), (", debias := 2", 4), (", debias := 2, prior := 'empty'", 10)):
+        shown = str(made.rows(f"EXPLAIN SELECT llm_prob('Odd? {{}}', x{options}) FROM {TEXTS}"))
+        assert "2 distinct prompts, " in shown
+        assert f"at most {most} output tokens" in shown
     assert made.asked[0] == 0
 
 

@@ -19,6 +19,7 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.label_read import groups_in, weigh
 from relserve.errors import OptionError
 from relserve.session.per_question import PerQuestion
+from relserve.session.reordered import Reordered
 
 TOKENS = {
     b"yes": [0], b"Yes": [1], b"no": [2], b"No": [3], b" yes": [4], b" no": [5, 6], b"A": [7], b"B": [8],
@@ -159,3 +160,15 @@ def test_questions_of_several_kinds_compute_their_state_once(local_engine: Local
     assert one >= 600
     four = computed(states[1], asked)
     assert four < 1.3 * one
+
+
+@pytest.mark.vllm
+def test_in_both_orders_it_does_not_matter_which_choice_is_named_first(local_engine: LocalEngine) -> None:
+    found = []
+    for choices in (("positive", "negative"), ("negative", "positive")):
+        how = {"grammar": Grammar(choices=choices), "max_tokens": 1, "read": "label", "debias": 2}
+        replies = ask(Reordered(local_engine), prompts_of(choices), **how)
+        assert [reply.usage.output_tokens for reply in replies] == [2, 2, 2]
+        found.append([dict(zip(choices, reply.probabilities or (), strict=True)) for reply in replies])
+    for one, other in zip(*found, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)

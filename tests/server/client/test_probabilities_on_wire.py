@@ -26,6 +26,12 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("llm_score", {"levels": ["calm", "cross"], "hi": 5}),
     ("llm_prob", {"calibration": "no/name"}),
     ("llm_prob", {"calibration": "no-such-name"}),
+    ("llm_prob", {"debias": 3}),
+    ("llm_probs", {"choices": ["a", "b"], "debias": 0}),
+    ("llm_probs", {"choices": ["a", "b"], "debias": 1.5}),
+    ("llm_tags", {"choices": ["a", "b", "c"], "debias": 3}),
+    ("llm_probs", {"choices": ["a", "b"], "prior": "uniform"}),
+    ("llm_prob", {"prior": True}),
 ]
 BAD_QUESTIONS = [
     "Is it a complaint?",

@@ -1,0 +1,129 @@
+"""A row read with its choices in several orders, so that no choice gains by its place among them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from relserve.call.answer_types import ChoiceAnswer, Grammar
+from relserve.call.frame import Frame
+from relserve.call.labels import exchanged
+from relserve.call.place_bias import averaged, orders_of
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.protocol import Engine
+from relserve.session.per_question import PerQuestion, questions_of
+from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
+
+
+class Reordered(WrappedEngine):
+    """An engine that asks another one about each prompt in `Sampling.debias` orders; see `Engine`.
+
+    A reply has the averaged probabilities, in the order of the choices as they were given. A prompt of which
+    one read fails has that failure.
+    """
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; one order after the other, as rounds of one relQuery."""
+        num_reads = submission.sampling.debias
+        reads: list[list[Reply]] = [[] for _ in submission.prompts]
+        for number in range(num_reads):
+            asked = in_order(submission, number)
+            async with aclosing(self._engine.answer(asked)) as stream:  # type: ignore[type-var]
+                async for replies in stream:
+                    for reply in replies:
+                        order = _shown(submission, reply.index, number).order
+                        reads[reply.index].append(_put_back(reply, order))
+                    if number == num_reads - 1:
+                        yield [_averaged(reply.index, reads[reply.index]) for reply in replies]
+
+
+def engine_for(engine: Engine, submission: Submission) -> Engine:
+    """What asks an engine as often about each prompt as a submission's sampling wants."""
+    if submission.sampling.debias > 1:
+        engine = Reordered(engine)
+    return PerQuestion(engine) if submission.sampling.follow_ups else engine
+
+
+def all_asked(submission: Submission) -> Submission:
+    """All prompts that the engine behind `engine_for` gets, as one submission: to count them."""
+    if submission.sampling.follow_ups:
+        submission = questions_of(submission)
+    if submission.sampling.debias == 1:
+        return submission
+    read = [in_order(submission, number) for number in range(submission.sampling.debias)]
+    own = [grammar for each in read for grammar in each.grammars or ()]
+    prompts = [prompt for each in read for prompt in each.prompts]
+    return replace(read[0], prompts=prompts, grammars=own or None)
+
+
+def in_order(submission: Submission, number: int) -> Submission:
+    """The same prompts and examples with the choices of each in one of its orders, to be read once."""
+    sampling, rows = submission.sampling, submission.rows
+    shown = [_shown(submission, index, number) for index in range(len(submission.prompts))]
+    pairs = zip(submission.prompts, shown, strict=True)
+    prompts = [exchanged(prompt, each.before, each.now) for prompt, each in pairs]
+    rows = (len(prompts) if rows is None else rows) * sampling.debias
+    sampling = replace(sampling, debias=1)
+    submission = replace(submission, prompts=prompts, rows=rows, frame=_in_frame(submission.frame, shown))
+    if submission.grammars is not None:
+        return replace(submission, sampling=sampling, grammars=[each.grammar for each in shown])
+    one = _shown(submission, 0, number)
+    turns = [turn._replace(user=exchanged(turn.user, one.before, one.now)) for turn in submission.turns]
+    sampling = replace(sampling, grammar=one.grammar)
+    return replace(submission, sampling=sampling, turns=tuple(turns))
+
+
+class _InOrder(NamedTuple):
+    """Choices in one of their orders: as a grammar, and their instruction before and now."""
+
+    order: tuple[int, ...]
+    grammar: Grammar
+    before: str
+    now: str
+
+
+@lru_cache(maxsize=1024)
+def _in_order(grammar: Grammar, num_reads: int, number: int) -> _InOrder:
+    order = orders_of(len(grammar.choices), num_reads)[number]
+    choices = tuple(grammar.choices[each] for each in order)
+    before, now = (ChoiceAnswer(each).instruction for each in (grammar.choices, choices))
+    return _InOrder(order, replace(grammar, choices=choices), before, now)
+
+
+def _shown(submission: Submission, index: int, number: int) -> _InOrder:
+    """How one read shows the choices of a prompt."""
+    grammar = submission.grammar_of(index)
+    assert grammar is not None
+    return _in_order(grammar, submission.sampling.debias, number)
+
+
+def _in_frame(frame: Frame, shown: Sequence[_InOrder]) -> Frame:
+    """The frame of prompts, of which some end with an instruction."""
+    swaps = {each.before: each.now for each in shown}
+
+    def swapped(text: str) -> str:
+        before = next((each for each in swaps if text.endswith(each)), None)
+        return text if before is None else text.removesuffix(before) + swaps[before]
+
+    return frame._replace(after=tuple(map(swapped, frame.after)))
+
+
+def _put_back(reply: Reply, order: Sequence[int]) -> Reply:
+    """A reply with its probabilities in the order of the choices as they were given."""
+    if reply.probabilities is None:
+        return reply
+    at = dict(zip(order, reply.probabilities, strict=True))
+    return replace(reply, probabilities=tuple(at[number] for number in range(len(order))))
+
+
+def _averaged(index: int, replies: Sequence[Reply]) -> Reply:
+    """The reply to a prompt, of those in each order."""
+    whole = together(index, replies)
+    failed = [failure for failure in map(failure_of, replies) if failure is not None]
+    if failed:
+        return replace(whole, text=None, failure=failed[0])
+    found = [reply.probabilities for reply in replies if reply.probabilities is not None]
+    return whole if len(found) < len(replies) else replace(whole, probabilities=averaged(found))
