@@ -13,6 +13,7 @@ from relserve.call.decisions import YES_NO, FollowUp
 from relserve.engines.http.engine import HttpEngine
 from relserve.errors import FailureKind, OptionError
 from relserve.session.per_question import PerQuestion
+from relserve.session.reordered import Reordered
 
 TEAMS = ("sales", "support", "nobody")
 
@@ -96,4 +97,21 @@ def test_each_question_about_a_state_has_letters_of_its_own_after_it(fake):
     assert sorted(body["messages"][0]["content"] for _, body in server.requests) == [
         "It broke.\nAngry?\nAnswer with exactly one of: yes, no.",
         "It broke.\nTeam?\nA: sales\nB: support\nAnswer with exactly one of: A, B.",
+    ]
+
+
+def test_in_several_orders_the_letters_stay_and_the_choices_move(fake):
+    async def handler(request):
+        return first_token(A=0.6, B=0.3, C=0.1)  # whatever stands there
+
+    server = fake(handler)
+    prompt = f"{ChoiceAnswer(TEAMS).instruction}\nTeam? x"
+    how = {"grammar": Grammar(choices=TEAMS), "max_tokens": 1, "read": "label", "debias": 3}
+    (reply,) = ask(Reordered(HttpEngine(server.url)), [prompt], **how)
+    assert reply.probabilities == pytest.approx((1 / 3, 1 / 3, 1 / 3))
+    asks = "Answer with exactly one of: A, B, C.\nTeam? x"
+    assert [body["messages"][0]["content"] for _, body in server.requests] == [
+        f"A: sales\nB: support\nC: nobody\n{asks}",
+        f"A: support\nB: nobody\nC: sales\n{asks}",
+        f"A: nobody\nB: sales\nC: support\n{asks}",
     ]
