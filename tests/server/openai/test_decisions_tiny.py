@@ -69,6 +69,13 @@ def test_a_number_is_what_the_engine_reads_after_the_same_prompt(tiny_gateway, l
     assert tiny_gateway.quota.used("anybody") == answer["usage"]["total_tokens"]
 
 
+def test_the_state_is_computed_once_for_all_questions(tiny_gateway):
+    state = " ".join(f"The {number}th mug of this order broke." for number in range(60))
+    asked = {f"q{number}": {**NOUL, "instructions": f"Is it about mug {number}?"} for number in range(3)}
+    usage = post(tiny_gateway, {"state": state, "questions": asked}).json()["usage"]
+    assert usage["input_tokens_details"]["cached_tokens"] > usage["input_tokens"] / 2
+
+
 def test_a_state_that_does_not_fit_is_413_and_says_by_how_much(tiny_gateway):
     reply = post(tiny_gateway, {"state": "It broke. " * 9000, "questions": {"a": NOUL}})
     assert reply.status_code == 413
