@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     RequestQueue = object  # ours are queues of our own Request below
 
 __all__ = [
-    "AsyncScheduler", "CPUWorker", "GuidanceBackend", "LogprobsTensors", "PrometheusStatLogger", "RequestQueue",
-    "Scheduler", "UniProcExecutor", "sampler",
+    "AsyncScheduler", "CPUWorker", "GuidanceBackend", "LogprobsTensors", "PrometheusStatLogger",
+    "RequestQueue", "Scheduler", "UniProcExecutor", "sampler",
 ]  # fmt: skip
 
 _MODULE_OF = {
