@@ -10,6 +10,7 @@ from typing import Any
 
 from relserve.errors import OptionError
 
+_NO_FIELD = re.compile("[\0\ud800-\udfff]")  # DuckDB ends a name at the first, and takes none of the others
 _PLAIN_NAME = re.compile(r"\w[\w.-]{0,63}+", re.ASCII)
 
 
@@ -53,6 +54,11 @@ def plain_name(name: str, value: Any) -> str:
             f"{name} must be a name of letters, digits, _, - and . such as 'praise-2', not {value!r}"
         )
     return value
+
+
+def is_field_name(text: str) -> bool:
+    """Whether a field of a STRUCT can have this name as it is."""
+    return bool(text.strip()) and not _NO_FIELD.search(text)
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
-from relserve.call.checks import text, texts, whole
+from relserve.call.checks import is_field_name, text, texts, whole
 from relserve.call.decisions import PriorOf, Read
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
@@ -33,6 +33,8 @@ def questions(name: str, value: Any) -> tuple[TypedQuestion, ...]:
     found = read_questions(value)
     seen: dict[str, str] = {}
     for key in (each.key for each in found):
+        if not is_field_name(key):
+            raise OptionError(f"{name} holds {key!r}, which is no name in SQL; rename it")
         if (other := seen.setdefault(key.lower(), key)) != key:
             raise OptionError(f"{name} holds {other!r} and {key!r}, which are one name in SQL; rename one")
     return found

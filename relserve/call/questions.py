@@ -96,8 +96,12 @@ def _parsed(given: str) -> Any:
         return dict(pairs)
 
     try:
-        return json.loads(given, object_pairs_hook=fields)
-    except (json.JSONDecodeError, RecursionError) as error:
+        said = json.loads(given, object_pairs_hook=fields)
+        json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text to DuckDB
+        return said
+    except OptionError:
+        raise
+    except (ValueError, RecursionError) as error:  # of its form, or of a number of 5,000 digits
         raise OptionError(f"questions is no JSON ({error}); write it like {EXAMPLE}") from None
 
 

@@ -57,6 +57,8 @@ def of(**fields: Any) -> dict[str, Any]:
     ("given", "message"),
     [
         ("Is it a complaint?", r"questions is no JSON .*line 1 column 1.*; write it like {\"complaint\""),
+        pytest.param('{"q": ' + "1" * 5_000 + "}", r"questions is no JSON \(Exceeds", id="5,000 digits"),
+        (r'{"q": {"type": "noul", "instructions": "\ud800"}}', r"questions is no JSON \('utf-8' codec"),
         ("3", r"questions must be JSON like .*, not '3'"),
         ({}, "has no question; give one or more"),
         ({f"q{i}": {} for i in range(65)}, "has 65 questions; the most is 64, so ask in two calls"),

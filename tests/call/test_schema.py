@@ -40,6 +40,8 @@ def extract(schema: Any) -> Extract:
         ({"a": ["INTEGER", "DATE"]}, "schema: a is a list, which takes one type"),
         ('{"a": "DATE", "A": "DATE"}', "schema: it has the field 'a' more than once"),
         ({" ": "DATE"}, "has a field without a name"),
+        (r'{"a\u0000b": "DATE"}', r"has the field 'a\\x00b', which is no name in SQL"),
+        (r'{"a\ud800": "DATE"}', r"has the field 'a\\ud800', which is no name in SQL"),
         ({"a": "MAP(VARCHAR, INTEGER)"}, r"a is of type MAP.*cannot check. It takes: VARCHAR"),
         ({"a": "BLOB"}, "a is of type BLOB"),
         ({"a": "JSON"}, "a is of type JSON"),

@@ -12,6 +12,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from relserve.call.checks import is_field_name
 from relserve.call.schema.leaves import BoolShape, ClockShape, EnumShape, TextShape
 from relserve.call.schema.nested import ListShape, NullableShape, StructShape
 from relserve.call.schema.numbers import DecimalShape, FloatShape, WholeShape
@@ -118,6 +119,8 @@ def _refuse_twice(names: list[str], where: str) -> None:
     for name in names:
         if not name.strip():
             raise _refused(where, "has a field without a name")
+        if not is_field_name(name):
+            raise _refused(where, f"has the field {name!r}, which is no name in SQL")
         if folded[name.lower()] > 1:
             raise _refused(where, f"has the field {name!r} more than once")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,12 +13,13 @@ from relserve.call.questions import TypedQuestion, read_questions
 from relserve.call.relquery import Sampling, Submission, new_rel_id
 from relserve.errors import OptionError
 from relserve.server.openai.asked import CommonFields, read_common, tags_of
-from relserve.server.openai.refusal import bad_request
+from relserve.server.openai.refusal import Refusal, bad_request
 from relserve.server.users.salts import Salts
 from relserve.server.users.users import User
 from relserve.session.per_question import questions_of
 
 SYSTEM_ONE, DECISIONS = "/v1/systemone", "/v1/decisions"
+MOST_CHARS = 1 << 25  # of a request's prompts: 64 questions about 128,000 tokens
 # What vLLM's own endpoint takes besides. It would change what is read, so it is not left out in silence.
 _NOT_TAKEN = ("images", "audio", "videos", "chat_template_kwargs")
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}  # of parts
@@ -62,7 +64,7 @@ def read_decision(path: str, raw: bytes, model: str, user: User, salts: Salts) -
             mend it.
     """
     common = read_common(raw, model, user, salts)
-    _refuse_equal_keys(raw)
+    _refuse_unclear(raw)
     body = common.body
     for name in _NOT_TAKEN:
         if body.get(name):
@@ -85,17 +87,21 @@ def read_decision(path: str, raw: bytes, model: str, user: User, salts: Salts) -
     )  # fmt: skip
 
 
-def _refuse_equal_keys(raw: bytes) -> None:
-    """Of two questions with one id the last alone would be asked."""
+def _refuse_unclear(raw: bytes) -> None:
+    """Of two questions with one id one alone would be asked; no engine reads half a surrogate pair."""
 
-    def fields(pairs: list[tuple[str, Any]]) -> None:
-        seen = set[str]()
-        for name, _ in pairs:
-            if name in seen:
-                raise bad_request(f"{name!r} is there more than once in one object; each must be there once")
-            seen.add(name)
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        if twice:
+            raise bad_request(f"{twice[0]!r} is there more than once in one object; each must be there once")
+        return dict(pairs)
 
-    json.loads(raw, object_pairs_hook=fields)
+    try:
+        _compact(json.loads(raw, object_pairs_hook=fields)).encode()
+    except RecursionError:  # the hook needs a little more room than the first reading
+        raise bad_request("the body is nested too deep") from None
+    except UnicodeEncodeError:
+        raise bad_request("the body has half a surrogate pair, such as \\ud83d alone; leave it out") from None
 
 
 def _state_of(given: Any) -> str:
@@ -187,6 +193,9 @@ def _submission(
     system, stage = body.get("instructions"), tags.get("rel_stage")
     if system is not None and not isinstance(system, str):
         raise bad_request("instructions is a text, which stands before all questions", "instructions")
+    if (size := len(state) * len(questions)) > MOST_CHARS:
+        why = f"the state, once for each question, has {size:,} characters; the most is {MOST_CHARS:,}"
+        raise Refusal(413, f"{why}: shorten it, or ask fewer questions at once", param="questions")
     decided = Decided(tuple(each.key for each in questions), questions=questions)
     asked = Submission(
         tags.get("rel_id") or new_rel_id(), [state],

@@ -137,6 +137,10 @@ def test_a_state_longer_than_the_context_is_null_and_on_record() -> None:
             "'x', {'a': {'type': 'choice', 'instructions': '?', 'criteria': ['u']}}",
             "needs two choices or more",
         ),
+        (
+            '\'x\', \'{"a\\u0000b": {"type": "noul", "instructions": "?"}}\'',
+            r"holds 'a\\x00b', which is no name in SQL",
+        ),
         ("'x', questions := '[]', temperature := 1", r"llm_decide\(\) has no option 'temperature'"),
     ],
 )

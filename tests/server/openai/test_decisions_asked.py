@@ -33,12 +33,20 @@ LISTED: Any = [
     {"type": "score", "name": "anger", "instructions": "How angry?",
      "levels": [{"label": "calm"}, {"label": "furious"}]},
 ]  # fmt: skip
+TWICE = ",".join(f'"k{min(i, 199_998)}": 1' for i in range(200_000))  # the last name
 READS = [(0.75, 0.25), (0.25, 0.5, 0.25), (0.25, 0.75)]
 
 
 def post(gateway: Any, path: str = "systemone", key: str = "", **body: Any) -> httpx.Response:
     headers = {"authorization": f"Bearer {key}"} if key else {}
     return httpx.post(f"{gateway.url}/{path}", json={**ASKED, **body}, headers=headers, timeout=60)
+
+
+def post_state(gateway: Any, state: str, questions: Any) -> httpx.Response:
+    """What is answered about a state that is given as its JSON."""
+    body = f'{{"model": "scripted", "state": {state}, "questions": {json.dumps(questions)}}}'
+    headers = {"content-type": "application/json"}
+    return httpx.post(f"{gateway.url}/systemone", content=body, headers=headers, timeout=30)
 
 
 def test_system_one_as_its_clients_ask_it(gateway, upstream):
@@ -137,6 +145,31 @@ def test_of_two_questions_with_one_id_neither_is_asked(gateway, upstream):
     reply = httpx.post(f"{gateway.url}/systemone", content=body, headers={"content-type": "application/json"})
     assert (reply.status_code, "'anger' is there more than once" in reply.text) == (400, True)
     assert not upstream.submissions
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "why"),
+    [
+        (f"{{{TWICE}}}", 400, "'k199998' is there more than once"),
+        (r'"\ud800"', 400, "half a surrogate pair"),
+        (json.dumps("x" * 1_000_000), 413, "has 64,000,000 characters; the most is 33,554,432"),
+    ],
+    ids=["many keys", "half a pair", "64 times a long state"],
+)  # fmt: skip
+def test_what_would_hold_up_the_server_or_its_engine_is_refused(gateway, upstream, state, status, why):
+    questions = {str(i): {"type": "noul", "instructions": "?"} for i in range(64)}
+    reply = post_state(gateway, state, questions)
+    assert (reply.status_code, why in reply.text) == (status, True)
+    assert not upstream.submissions
+
+
+def test_a_body_of_any_depth_is_answered_or_refused(gateway, upstream):
+    upstream.reads = [(0.75, 0.25)]
+    asked = {"q": {"type": "noul", "instructions": "?"}}
+    for depth in range(950, 990):
+        state = '{"a": ' * depth + "1" + "}" * depth
+        reply = post_state(gateway, state, asked)
+        assert reply.status_code == 200 or "nested too deep" in reply.text
 
 
 def test_other_models_methods_and_strangers(gateway, keyed, upstream):
