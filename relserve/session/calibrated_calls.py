@@ -80,9 +80,22 @@ def truth_of(site: CallSite, label: Any) -> int:
 
 
 def probabilities_of(site: CallSite, value: float | str) -> list[float]:
-    """The probabilities of all choices, from an answer or from the JSON of its value in SQL."""
+    """The probabilities of all choices, from an answer or from the JSON of its value in SQL.
+
+    Raises:
+        UsageError: the value is not what the call gives, but something that was made of it.
+    """
     found = json.loads(value) if isinstance(value, str) else value
-    return [found[choice] for choice in _choices(site)] if isinstance(found, dict) else [found, 1 - found]
+    if isinstance(site.answer_type, Distribution):
+        told = [found.get(choice) for choice in _choices(site)] if isinstance(found, dict) else []
+    else:
+        told = [found, 1 - found] if isinstance(found, float) else []
+    if not told or not all(isinstance(p, float) and 0 <= p <= 1 for p in told) or not any(told):
+        raise UsageError(
+            f"{value!r:.80} is not what {site.function}() gives: calibrate the call itself, with nothing "
+            "around it"
+        )
+    return told
 
 
 def calibrate(

@@ -95,6 +95,13 @@ def test_it_works_without_prefetch(
         (f"'rows', {CALL}, label, name := 'a/b'", "name must be a name of letters"),
         ("'rows', 0.5, label, name := 'x'", "takes one call of llm_prob or llm_probs, .* here are 0"),
         (f"'rows', {CALL} * llm_prob('b {{}}', text), label, name := 'x'", "here are 2"),
+        (f"'rows', {CALL} > 0.5, label, name := 'x'", "is not what llm_prob() gives: calibrate"),
+        (f"'rows', 3 + {CALL}, label, name := 'x'", "is not what llm_prob() gives"),
+        (f"'rows', {CALL}::VARCHAR, label, name := 'x'", "is not what llm_prob() gives"),
+        (
+            f"'rows', llm_probs('{{}}', text, choices := {TEAMS})['sales'], 'sales', name := 'x'",
+            "is not what llm_probs() gives",
+        ),
         (f"'rows', {CALL}, 'maybe', name := 'x'", "a label must be true or false .* not 'maybe'"),
         (f"'rows', {CALL}, NULL, name := 'x'", "here are 0"),
         (f"'rowz', {CALL}, label, name := 'x'", "rowz"),
