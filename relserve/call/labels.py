@@ -87,14 +87,20 @@ def labels_of(choices: Sequence[str]) -> tuple[Labels, ...]:
     """The labels that some choices may have, the best first.
 
     A small model answers with words rather than with letters, so words come first; and letters or digits
-    bring nothing to yes and no.
+    bring nothing to yes and no. Signs of which one is another choice's own word come last.
     """
     given = tuple(choices)
-    found = [Labels(given, given)]
-    if given != YES_NO:
-        found += [
-            Labels(given, tuple(signs[: len(given)]))
-            for signs in (ascii_uppercase, DIGITS)
-            if len(given) <= len(signs)
-        ]
-    return tuple(found)
+    found = [
+        Labels(given, tuple(signs[: len(given)]))
+        for signs in (ascii_uppercase, DIGITS)
+        if len(given) <= len(signs) and given != YES_NO
+    ]
+    return Labels(given, given), *sorted(found, key=_misleads)
+
+
+def _misleads(labels: Labels) -> bool:
+    """Whether a model that answers with a choice's own word would name another choice."""
+    return any(
+        choice.upper() in labels.labels and choice.upper() != label
+        for label, choice in zip(labels.labels, labels.choices, strict=True)
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from relserve.call.decisions import YES_NO
 from relserve.call.labels import Labels, labels_of, with_own_labels
 from relserve.call.options import parse_options
@@ -24,6 +26,16 @@ def test_words_come_first_then_letters_then_digits() -> None:
     assert labels_of(TEAMS) == (Labels(TEAMS, TEAMS), Labels(TEAMS, ("A", "B")), Labels(TEAMS, ("1", "2")))
     assert labels_of(YES_NO) == (Labels(YES_NO, YES_NO),)
     assert [len(labels_of([f"c{i}" for i in range(num)])) for num in (9, 10, 26, 27)] == [3, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("choices", "best"),
+    [("BA", "12"), ("ba", "12"), ("AB", "AB"), ("XB", "AB"), ("21", "AB"), ("C1A", "ABC")],
+)
+def test_a_label_that_is_another_choices_word_comes_last(choices: str, best: str) -> None:
+    _, signs, others = labels_of(tuple(choices))
+    assert signs.labels == tuple(best)
+    assert {signs.labels[0], others.labels[0]} == {"A", "1"}
 
 
 def test_prompts_and_examples_name_the_choices_by_their_labels_and_back() -> None:
