@@ -87,7 +87,7 @@ def probabilities_of(site: CallSite, value: float | str) -> list[float]:
     """
     found = json.loads(value) if isinstance(value, str) else value
     if isinstance(site.answer_type, Distribution):
-        told = [found.get(choice) for choice in _choices(site)] if isinstance(found, dict) else []
+        told: list[Any] = [found.get(each) for each in _choices(site)] if isinstance(found, dict) else []
     else:
         told = [found, 1 - found] if isinstance(found, float) else []
     if not told or not all(isinstance(p, float) and 0 <= p <= 1 for p in told) or not any(told):
