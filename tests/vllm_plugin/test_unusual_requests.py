@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from relserve.policies.caching.variants import NAMES as CACHING
+from relserve.policies.model.online import FixedCost
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import FIRST_GUESS
 from tests.modules import later
 
 request = later("vllm.v1.request")
@@ -92,6 +94,7 @@ def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(va
 def test_sessions_that_pause_keep_no_row_waiting(variant: str) -> None:
     """Five of them hold seats of vLLM's; every step has work all the same, and admits as without them."""
     scheduler = led_by(variant, 400)
+    scheduler.steering.planner.driver.cost = FixedCost(FIRST_GUESS)  # no step is long because others run
     worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     for number in range(5):
         scheduler.add_request(piece(f"session{number}"))

@@ -20,6 +20,8 @@ from relserve.call.options import FUNCTIONS
 from relserve.session import session as sessions
 from tests.waiting import Limit, wait_until
 
+TABLES = ("__llm_queries", "__llm_errors", "__llm_workflows", "__llm_steps")
+
 
 def _sql(made: Made, text: str, **kwargs: Any) -> Any:
     relation = made.con.sql(text, **kwargs)
@@ -63,7 +65,7 @@ def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
 def test_cursors_share_the_functions_in_the_catalog(made: Made) -> None:
     plain, con = made.con.raw.cursor(), attach(made.con.raw.cursor(), made.con.session)
     before = _functions_in_catalog(plain)
-    assert len(before) == 2 * (len(FUNCTIONS) + 4)
+    assert len(before) == 2 * (len(FUNCTIONS) + len(TABLES) + 1)  # and what keeps a calibration
     with con.cursor() as cursor:
         cursor.cursor()
         assert _functions_in_catalog(plain) == before
@@ -99,8 +101,11 @@ def test_no_connection_calls_for_another(made: Made) -> None:
     with made.con.cursor() as other, made.con.raw.cursor() as plain:
         made.rows("SELECT llm('secret {}', 1)")
         for name in _functions_in_catalog(plain):  # without the macro that holds a connection's key
-            is_table = name.startswith(("__llm_queries", "__llm_errors", "__llm_workflows", "__llm_steps"))
-            arguments = "1" if is_table else "'{}', '{}', 1, 'x'"
+            arguments = "'{}', '{}', 1, 'x'"
+            if name.startswith(TABLES):
+                arguments = "1"
+            elif name.startswith("__llm_calibrate"):
+                arguments = "1, 'x', []"
             for con in (other, other.raw, plain):
                 with pytest.raises(duckdb.InvalidInputException, match="belongs to another connection"):
                     con.execute(f"SELECT {name}({arguments})").fetchall()
