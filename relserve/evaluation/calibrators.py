@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 LEAST = 1e-9  # probability whose logarithm is taken; a model's own are seldom exact below
@@ -116,14 +117,29 @@ def calibrator_of(found: Mapping[str, Any], num_choices: int) -> Calibrator:
     ((method, fitted),) = found.items()
     if method == "temperature":
         calibrator: Calibrator = TemperatureScaling(float(fitted))
+        if not 0 < fitted < math.inf:
+            raise ValueError(f"a temperature of {fitted}")
     else:
         calibrator = CurveCalibration(tuple(_CURVES[method](**each) for each in fitted))
         if len(fitted) != (1 if num_choices == 2 else num_choices):
             raise ValueError(f"{len(fitted)} curves for {num_choices} choices")
+        for curve in calibrator.curves:
+            _check(curve)
     tried = calibrator.calibrated([1 / num_choices] * num_choices)
     if not math.isclose(sum(tried), 1, abs_tol=1e-6):
         raise ValueError(f"probabilities that add up to {sum(tried)}")
     return calibrator
+
+
+def _check(curve: Curve) -> None:
+    if isinstance(curve, MonotoneCurve):
+        for rising in (curve.places, curve.shares):
+            if any(not low <= high for low, high in pairwise([0, *rising, 1])):
+                raise ValueError(f"{rising} does not rise from 0 to 1")
+        if len(curve.places) != len(curve.shares):
+            raise ValueError(f"{len(curve.shares)} shares at {len(curve.places)} places")
+    elif not all(map(math.isfinite, curve)):
+        raise ValueError(f"{curve} is not finite")
 
 
 def _shares(values: Sequence[float]) -> tuple[float, ...]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
+from threading import get_ident
 
-from relserve.errors import OptionError
+from relserve.errors import OptionError, UsageError
 from relserve.evaluation.calibrators import Calibrator, as_dict, calibrator_of
 from relserve.machine.private_files import write_private
 from relserve.settings import cache_dir
@@ -48,14 +50,26 @@ def calibration_names() -> list[str]:
 
 
 def keep_calibration(name: str, found: KeptCalibration) -> Path:
-    """Write it, in place of one of this name; gives the file."""
+    """Write it, in place of one of this name; gives the file.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     path = calibration_path(name)
     told = {each.name: getattr(found, each.name) for each in fields(found)}
     told |= {"format": FORMAT, "calibrator": as_dict(found.calibrator)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
-    write_private(unfinished, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-    os.replace(unfinished, path)
+    unfinished = path.with_suffix(f".{os.getpid()}-{get_ident()}.unfinished")  # nobody else's
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_private(unfinished, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        os.replace(unfinished, path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise UsageError(
+            f"the calibration {name!r} cannot be kept in {path} ({error.strerror}); RELSERVE_CACHE_DIR names "
+            "another folder"
+        ) from error
     return path
 
 
@@ -71,8 +85,9 @@ def read_calibration(name: str) -> KeptCalibration:
         if told.pop("format") != FORMAT:
             raise ValueError(f"not of format {FORMAT}")
         choices = tuple(told.pop("choices"))
+        options = dict(told.pop("options").items())
         calibrator = calibrator_of(told.pop("calibrator"), len(choices))
-        return KeptCalibration(**told, choices=choices, calibrator=calibrator)
+        return KeptCalibration(**told, choices=choices, options=options, calibrator=calibrator)
     except FileNotFoundError:
         there = ", ".join(calibration_names()) or "none yet"
         raise OptionError(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
-from relserve.errors import OptionError
+from relserve.errors import OptionError, UsageError
 from relserve.evaluation.calibrators import TemperatureScaling
-from relserve.machine.kept_calibrations import KeptCalibration, keep_calibration, read_calibration
+from relserve.machine import kept_calibrations
+from relserve.machine.kept_calibrations import (
+    KeptCalibration,
+    calibration_path,
+    keep_calibration,
+    read_calibration,
+)
+from tests.waiting import PATIENCE_S
 
 KEPT = KeptCalibration(
     "Praise? {}", ("yes", "no"), {"read": "'exact'"}, "tiny", "f00d", 100, TemperatureScaling(2.0)
@@ -42,6 +52,10 @@ def test_a_name_that_is_not_there_lists_those_that_are() -> None:
         ('"format": 1', '"format": 2'), ('"temperature": 2.0', '"temperature": 0'),
         ('"temperature": 2.0', '"platt": []'), ('"temperature": 2.0', '"magic": 1'),
         ('"temperature": 2.0', '"platt": [{"slope": "NaN", "intercept": 0}]'), ("{", ""),
+        ('{\n  "read": "\'exact\'"\n }', '"read"'), ('"temperature": 2.0', '"temperature": -2.0'),
+        ('"temperature": 2.0', '"isotonic": [{"places": [0.9, 0.1], "shares": [0.1, 0.9]}]'),
+        ('"temperature": 2.0', '"isotonic": [{"places": [0.1, 0.9], "shares": [0.1, 7]}]'),
+        ('"temperature": 2.0', '"isotonic": [{"places": [0.6, 0.9], "shares": [0.1]}]'),
     ],
 )  # fmt: skip
 def test_a_file_that_somebody_changed_is_told(written: str, instead: str) -> None:
@@ -49,3 +63,29 @@ def test_a_file_that_somebody_changed_is_told(written: str, instead: str) -> Non
     path.write_text(path.read_text().replace(written, instead, 1))
     with pytest.raises(OptionError, match=r"the calibration 'praise' cannot be used, for .*makes a new one"):
         read_calibration("praise")
+
+
+def test_what_cannot_be_written_is_told_and_leaves_nothing() -> None:
+    (path := calibration_path("praise")).mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"'praise' cannot be kept in .*praise.json \(.*RELSERVE_CACHE_DIR"):
+        keep_calibration("praise", KEPT)
+    assert list(path.parent.iterdir()) == [path]
+    path.rmdir()
+    path.parent.rmdir()
+    path.parent.touch()
+    with pytest.raises(UsageError, match="'praise' cannot be kept in"):
+        keep_calibration("praise", KEPT)
+
+
+def test_two_that_keep_one_name_at_once_keep_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    both_wrote, replace = Barrier(2), os.replace
+
+    def replaced(unfinished: Path, path: Path) -> None:
+        both_wrote.wait(PATIENCE_S)
+        replace(unfinished, path)
+
+    monkeypatch.setattr(kept_calibrations.os, "replace", replaced)
+    with ThreadPoolExecutor(2) as pool:
+        (path, other) = pool.map(keep_calibration, ["praise"] * 2, [KEPT] * 2)
+    assert path == other
+    assert [each.name for each in path.parent.iterdir()] == ["praise.json"]
