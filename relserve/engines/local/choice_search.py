@@ -96,7 +96,7 @@ class ChoiceSearch:
         """The log probabilities of the tokens that may come next at a position of a wave."""
         for token, spelled in self._spellings.steps(position.spelled):
             logprob = position.logprob + logprobs[token]
-            if logprob == -math.inf or not self._spellings.counts((*position.path, token), spelled):
+            if not logprob > -math.inf or not self._spellings.counts((*position.path, token), spelled):
                 continue
             within = position.within
             choice = self._spellings.end_of(spelled)

@@ -83,7 +83,8 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
             search.learn(position, {k: v for _ in each for k, v in logprobs_of(next(parts)).items()})
     probabilities = search.probabilities()
     if probabilities is None:
-        message = f"the model's vocabulary spells none of {list(scoring.spellings.choices)[:10]}"
+        choices = list(scoring.spellings.choices)[:10]
+        message = f"the model gives no probability (or NaN) to any spelling of {choices}"
         return Reply(index, None, Failure(FailureKind.REFUSED, message), usage_of(outputs))
     if text is None:
         text = scoring.spellings.choices[max(range(len(probabilities)), key=probabilities.__getitem__)]

@@ -22,9 +22,11 @@ from relserve.engines.local.dialogue import (
 )
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
-from relserve.errors import OptionError
+from relserve.errors import Failure, FailureKind, OptionError
 
 LEAST_MASS = 0.9  # of letters and digits: a model that gives them less does not answer with them alone
+# Such as of a model that computes in float16 what that cannot hold.
+NOT_A_NUMBER = Failure(FailureKind.REFUSED, "its probabilities are no numbers (NaN); try another dtype")
 RAW_LOGPROBS = "raw_logprobs"  # vLLM's default: of all words, before a grammar's mask and the temperature
 
 Groups = tuple[tuple[int, ...], ...]  # of each label, the tokens that write it
@@ -108,6 +110,9 @@ def weigh(
     highest = max(told[token] for group in groups for token in group)
     masses = [sum(math.exp(told[token] - highest) for token in group) for group in groups]
     reply = Reply(index, None, usage=usage_of([output]), times=times_of([output]))
+    if not sum(masses) > 0:
+        otherwise.close()
+        return replace(reply, failure=NOT_A_NUMBER)
     if not labels.are_words and math.exp(highest) * sum(masses) < LEAST_MASS:
         return after(reply, (yield from otherwise))
     otherwise.close()

@@ -176,6 +176,14 @@ def test_a_choice_that_no_tokens_spell_has_no_probability() -> None:
     assert nothing.probabilities() is None
 
 
+def test_what_is_no_number_is_no_probability() -> None:
+    search = ChoiceSearch(Spellings(plainly(("a", "b")), True, {b"a": [0], b"b": [1]}, no_encoder))
+    (start,) = search.wave()
+    search.learn(start, dict.fromkeys(range(2), math.nan))
+    assert search.wave() == []
+    assert search.probabilities() is None
+
+
 def test_a_choice_that_begins_with_white_space_takes_no_other() -> None:
     tokens_of = {b" ": [0], b"a": [1], b"b": [2], b" a": [3]}
     spellings = Spellings(plainly((" a", "b")), False, tokens_of, no_encoder)

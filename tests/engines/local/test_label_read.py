@@ -78,6 +78,15 @@ def test_a_model_that_does_not_answer_with_letters_is_asked_for_the_words() -> N
     assert (reply.usage.prompt_tokens, reply.usage.output_tokens) == (2, 1)  # of what was asked in vain
 
 
+@pytest.mark.parametrize("first", [math.nan, -1.0])
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_is_no_number_is_a_failure_and_no_answer(number: int, first: float) -> None:
+    reply = reply_of(number, [(7,), (8,)], {7: first, 8: math.nan})
+    assert (reply.text, reply.probabilities) == (None, None)
+    assert reply.failure is not None
+    assert "are no numbers (NaN)" in reply.failure.message
+
+
 def test_numbers_that_are_no_probabilities_are_refused() -> None:
     engine = LocalEngine("tiny", "./nowhere", engine_args={"logprobs_mode": "raw_logits"})
     with pytest.raises(OptionError, match="whose numbers are not the model's probabilities"):
