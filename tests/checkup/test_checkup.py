@@ -62,7 +62,9 @@ def advised(**found: Any) -> list[str]:
 def test_the_scripted_engine_has_a_page_without_advice() -> None:
     page = checked("scripted")
     assert {sample.function for sample in page.samples} == set(FUNCTIONS)
-    assert all(sample.answer and not sample.problem for sample in page.samples)
+    assert not [sample for sample in page.samples if sample.problem]
+    without = [sample.function for sample in page.samples if not sample.answer]
+    assert without == ["llm_quote"]  # it quotes nothing
     assert page.logprobs.ok
     assert (page.kind, page.local, page.served, page.advice) == ("scripted", None, None, [])
 
@@ -82,13 +84,13 @@ def test_the_page_ends_with_what_to_set() -> None:
 
 
 def test_the_page_shows_text_expected_and_given_answers_and_counts_the_right_ones() -> None:
-    """The scripted engine is right in two of the eight by chance."""
+    """The scripted engine is right in two of the nine by chance."""
     shown = " ".join(relserve("models", "check", "scripted").stdout.decode().split())
     assert samples.TEXT in shown
     assert "│ llm_date │ 2026-03-14 │ 2024-01-09 │ wrong │" in shown
     assert "│ llm_bool │ True │ True │ right │" in shown
     assert "│ llm_agg │ free text │" in shown
-    assert shown.endswith("right 2 of 8: its answers are made up")
+    assert shown.endswith("right 2 of 9: its answers are made up")
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "nowhere", "http://127.0.0.1:9/v1"])
@@ -249,7 +251,7 @@ def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyP
     assert not [sample for sample in page.samples if sample.problem]
     assert page.speed.prefill
     assert page.speed.decode
-    assert len(page.graded) == 8
+    assert len(page.graded) == 9
     told = [line for line in page.advice if "set by you" not in line]
     assert [line.partition(":")[0].partition(" from ")[0] for line in told] == ["wrong answers"]
     assert "5.3 M" in dict(lines(page))["parameters"]
