@@ -10,7 +10,8 @@ from typing import NamedTuple
 from relserve.engines.local.spellings import Spellings
 
 DOUBT = 5e-4  # share of the probability that may be left unseen
-DOUBT_BELOW = 0.02  # the same where no choice can have the probability that suffices
+# The same where no choice can have the probability that suffices, or labels would tell it no better.
+DOUBT_BELOW = 0.02
 WAVE = 0.01  # share of what is open that waits until more is known
 MOST_LOOKS = 512  # positions of one row that are looked at; what is open then counts against every choice
 BEAM = 4  # positions that are looked at together until the first choice is reached, however many it takes
@@ -53,10 +54,14 @@ class ChoiceSearch:
             sure, wherever all that was not looked at leads, and tells no more than about how probable it is
             (see `DOUBT_BELOW`). At 1 every search goes on to the end.
         about: the choice that is asked about, by its index; None: the most probable one.
+        doubt: the share of the probability that may be left unseen.
     """
 
-    def __init__(self, spellings: Spellings, sure_at: float = 1.0, about: int | None = None) -> None:
+    def __init__(
+        self, spellings: Spellings, sure_at: float = 1.0, about: int | None = None, doubt: float = DOUBT
+    ) -> None:
         self._spellings, self._sure_at, self._about = spellings, sure_at, about
+        self._may_miss = doubt
         self._open = [Position(0.0)]
         self._found: list[_Found] = []
         self._num_looks = 0
@@ -111,7 +116,7 @@ class ChoiceSearch:
         masses = self._masses(self._scale)
         most = max(masses) if self._about is None else masses[self._about]
         is_below = self._sure_at < 1 and most + rest < self._sure_at * (sum(masses) + rest)
-        return DOUBT_BELOW if is_below else DOUBT
+        return DOUBT_BELOW if is_below else self._may_miss
 
     def _is_sure(self) -> bool:
         """Whether the choice has the probability that suffices, and is the best where none is asked about."""

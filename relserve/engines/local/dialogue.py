@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, RowTimes, Usage
-from relserve.engines.local.choice_search import ChoiceSearch, Position
+from relserve.engines.local.choice_search import DOUBT, ChoiceSearch, Position
 from relserve.engines.local.spellings import Spellings
 from relserve.errors import Failure, FailureKind
 from relserve.vllm_plugin.host import RequestOutput, num_preemptions
@@ -45,7 +45,7 @@ class Scoring:
 
     Args:
         params_of: sampling parameters of a request for the probabilities of these next tokens.
-        sure_at: see `ChoiceSearch`.
+        sure_at, doubt: see `ChoiceSearch`.
     """
 
     def __init__(
@@ -54,8 +54,9 @@ class Scoring:
         spellings: Spellings,
         params_of: Callable[[list[int]], Any],
         sure_at: float = 1.0,
+        doubt: float = DOUBT,
     ) -> None:
-        self.grammar, self.spellings, self.sure_at = grammar, spellings, sure_at
+        self.grammar, self.spellings, self.sure_at, self.doubt = grammar, spellings, sure_at, doubt
         self.params_of = params_of
         self._params: dict[bytes, list[Any]] = {}
 
@@ -72,7 +73,7 @@ class Scoring:
 def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None) -> Dialogue:
     """The most probable choice, or the one that `text` is, and its probability; see `ChoiceSearch`."""
     about = None if text is None else scoring.spellings.choices.index(text)
-    search = ChoiceSearch(scoring.spellings, scoring.sure_at, about)
+    search = ChoiceSearch(scoring.spellings, scoring.sure_at, about, scoring.doubt)
     outputs: list[RequestOutput] = []
     while wave := search.wave():
         asks = [scoring.asks(ids, position) for position in wave]

@@ -10,6 +10,7 @@ from relserve.call.labels import Labels
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Submission
 from relserve.call.structured import structured_outputs_of
+from relserve.engines.local.choice_search import DOUBT, DOUBT_BELOW
 from relserve.engines.local.dialogue import Dialogue, Scoring, Talk, after, choose, decode
 from relserve.engines.local.label_read import groups_of, weigh
 from relserve.engines.local.prompts import speakable
@@ -103,6 +104,7 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
             max_tokens=1, temperature=0.0, detokenize=False, logprob_token_ids=tokens, extra_args=tag
         ),
         submission.sampling.sure_at,
+        DOUBT if submission.sampling.read != "label" else DOUBT_BELOW,
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from asking import ask
 
 from relserve.call.answer_types import Grammar
-from relserve.engines.local.choice_search import DOUBT, MOST_LOOKS, ChoiceSearch
+from relserve.engines.local.choice_search import DOUBT, DOUBT_BELOW, MOST_LOOKS, ChoiceSearch
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.spellings import Spellings, vocabulary_of
 from relserve.errors import OptionError
@@ -83,9 +83,9 @@ def by_brute_force(model: MadeUpModel, choices: Sequence[str]) -> list[float]:
     return [mass / sum(masses.values()) for mass in masses.values()]
 
 
-def searched(model: MadeUpModel, choices: Sequence[str]) -> tuple[list[float], int]:
+def searched(model: MadeUpModel, choices: Sequence[str], doubt: float = DOUBT) -> tuple[list[float], int]:
     spellings = Spellings(plainly(choices), True, model.tokens_of, model.encode)
-    search, num_looks = ChoiceSearch(spellings), 0
+    search, num_looks = ChoiceSearch(spellings, doubt=doubt), 0
     while wave := search.wave():
         for position in wave:
             told = model.logprobs(position.path)
@@ -106,6 +106,14 @@ def test_it_is_the_sum_over_all_spellings(choices: Sequence[str], sharpness: flo
     found, _ = searched(model, choices)
     assert found == pytest.approx(by_brute_force(model, choices), abs=2 * DOUBT)
     assert sum(found) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 1.0])
+def test_what_may_be_left_unseen_spares_looks(sharpness: float) -> None:
+    model = MadeUpModel(0, sharpness)
+    (exact, most), (near, fewer) = (searched(model, WITH_LONGER, doubt) for doubt in (DOUBT, DOUBT_BELOW))
+    assert fewer < most
+    assert near == pytest.approx(exact, abs=DOUBT_BELOW)
 
 
 def test_a_sure_model_is_asked_about_few_positions() -> None:

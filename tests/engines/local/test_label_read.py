@@ -131,8 +131,8 @@ def test_where_tiny_has_no_single_tokens_it_is_asked_exactly(local_engine: Local
     prompts, grammar = prompts_of(choices), Grammar(choices=choices)
     exact, label = both_reads(local_engine, prompts, grammar)
     for by_all, by_label in zip(exact, label, strict=True):
-        assert by_label.probabilities == pytest.approx(by_all.probabilities, abs=2e-3)
-        assert by_label.usage.output_tokens == by_all.usage.output_tokens + 1
+        assert by_label.probabilities == pytest.approx(by_all.probabilities, abs=0.02)
+        assert 2 < by_label.usage.output_tokens <= by_all.usage.output_tokens  # less is looked at
 
 
 @pytest.mark.vllm
