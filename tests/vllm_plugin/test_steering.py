@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from relserve.errors import UsageError
+from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.driver import ONLY_DECODES
 from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import NOBODY
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import FIRST_GUESS
 from tests.modules import later
 
 relquery_planner = later("relserve.vllm_plugin.relquery_planner")
@@ -148,6 +150,7 @@ def test_ordinary_requests_alone_have_no_step_of_decodes_decided(is_async: bool)
 
 def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() -> None:
     scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
+    scheduler.steering.planner.driver.cost = FixedCost(FIRST_GUESS)  # else the row may end with the other one
     arrivals = [
         testing.MadeUpArrival(0, "ordinary", [1] * 60, 80, {}),
         testing.MadeUpArrival(0, "row", [2] * 60, 20, {"rel_id": "a", "rel_rows": 1}),
@@ -163,7 +166,7 @@ def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() ->
     while scheduler.requests:
         output = scheduler.schedule()
         testing.deliver(scheduler, output, worker.execute(output), ran)
-    assert reasons[ONLY_DECODES]
+    assert reasons[ONLY_DECODES] > 10
 
 
 @pytest.mark.parametrize("num_rows", [24, 33])  # of 24 seats
