@@ -91,10 +91,11 @@ def _refuse_unclear(raw: bytes) -> None:
     """Of two questions with one id one alone would be asked; no engine reads half a surrogate pair."""
 
     def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
-        if twice:
-            raise bad_request(f"{twice[0]!r} is there more than once in one object; each must be there once")
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+            raise bad_request(f"{twice!r} is there more than once in one object; each must be there once")
+        return found
 
     try:
         _compact(json.loads(raw, object_pairs_hook=fields)).encode()
