@@ -1,15 +1,14 @@
-"""Decisions in SQL: 1.5 times as fast as vLLM's own endpoint, as fast as the engine, and not behind others.
+"""Decisions in SQL beside vLLM's own endpoint, the limit of the engine, decoding, and 20,000 rows of others.
 
 2,000 beer reviews, a yes or no and one of five choices. `systemone`: a made-up Qwen3 beside vLLM's own
-`/v1/systemone`, with its probabilities. `limit`: the embedded model (and an instruct model, where there is
-one) beside a bare loop that asks vLLM for one token a prompt, and beside decoding with min_confidence.
+`/v1/systemone`, with its probabilities. `limit`: the embedded model (and smollm2, where it is converted, or
+--model) beside a bare loop that asks vLLM for one token a prompt, and beside decoding with min_confidence.
 `order`: a question as long as the state, before and after it. `questions`: four questions about one state,
 and one. `exact`: the probabilities of all spellings beside brute force. `beside`: 5 rows beside 20,000.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish
 from benchmarks.decisions import beside, exact, limit, order, systemone
 from benchmarks.decisions.rows import PartFindings
+from relserve.machine import packaged
 
 ROOMS = (
     "relserve/engines/local", "relserve/vllm_plugin", "relserve/call", "relserve/session",
@@ -33,23 +33,21 @@ HEADLINE = {
     "times_sooner": Higher(0.6), "small_s": Untold("of times_sooner"), "big_slower_by": Lower(by=0.3),
 }  # fmt: skip
 
-INSTRUCT = Path(tempfile.gettempdir()) / "smollm2_model"
-
 
 def main() -> None:
     """Print the tables and the headline."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--model", type=Path, default=INSTRUCT, metavar="PATH", help="the instruct model")
+    own = packaged.folder() if packaged.is_converted() else None
+    parser.add_argument("--model", type=Path, default=own, help="folder of the instruct model (smollm2's)")
     parts: Mapping[str, Callable[..., PartFindings]] = {
         "systemone": systemone.measure, "limit": limit.measure, "order": order.measure_order,
         "questions": order.measure_questions, "exact": exact.measure, "beside": beside.measure,
     }  # fmt: skip
     parser.add_argument("--part", choices=parts, action="append", help="this one alone; nothing is saved")
     args = parser.parse_args()
-    instruct = args.model if args.model.is_dir() else None
     headline, details = dict[str, Any](), dict[str, Any]()
     for name in args.part or parts:
-        measure = partial(parts[name], instruct=instruct) if name == "limit" else parts[name]
+        measure = partial(parts[name], instruct=args.model) if name == "limit" else parts[name]
         found = measure(args.quick)
         headline |= found.headline
         details[name] = found.details

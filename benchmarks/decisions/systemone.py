@@ -85,6 +85,8 @@ def settings_of(engine: LocalEngine) -> tuple[tuple[str, ...], dict[str, str]]:
         "--max-num-seqs", str(limits.max_num_seqs),
         "--max-num-batched-tokens", str(limits.max_num_batched_tokens),
         "--max-model-len", str(ENGINE_ARGS["max_model_len"]),
+        # Else the model runs in a process of its own, which spins while it waits for the next step.
+        "--distributed-executor-backend", "vllm.v1.executor.uniproc_executor.UniProcExecutor",
     )  # fmt: skip
     return arguments, running.variables
 
