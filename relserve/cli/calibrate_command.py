@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import Model
+from relserve.cli.common_options import Model, NumRows, OnlyRead, Seed, WithExamples
 from relserve.cli.loading import loading
 from relserve.errors import UsageError
 
@@ -68,12 +68,10 @@ def decisions_command(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Of the function, such as read=exact.")
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Ask so many, drawn at random (default: all with a label).")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
-    db: Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")] = None,
-    examples: Annotated[bool, typer.Option(help="With the shipped example tables.")] = False,
+    rows: NumRows = None,
+    seed: Seed = 0,
+    db: OnlyRead = None,
+    examples: WithExamples = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw the reliability as bars, too.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
 ) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from relserve.cli.common_options import NumRows, OnlyRead, Seed, WithExamples
 from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
 from relserve.cli.loading import loading
@@ -44,12 +44,10 @@ def evaluate_command(
         str | None,
         typer.Option(metavar="NAME", help="Of llm_extract's fields, the one that the label is for."),
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Ask so many, drawn at random (default: all with a label).")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
-    db: Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")] = None,
-    examples: Annotated[bool, typer.Option(help="With the shipped example tables.")] = False,
+    rows: NumRows = None,
+    seed: Seed = 0,
+    db: OnlyRead = None,
+    examples: WithExamples = False,
     part: Annotated[Part | None, typer.Option(help="Write this table (default: all; csv: summary).")] = None,
     format: Annotated[Format, typer.Option(help="How to write the tables.")] = Format.table,
     cache: Annotated[

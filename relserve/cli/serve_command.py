@@ -44,7 +44,7 @@ def serve_command(
     ] = None,
     idle_timeout: Annotated[
         float | None,
-        typer.Option(min=0, metavar="SECONDS", help="After which a silent client is hung up on."),
+        typer.Option(min=0, metavar="SECONDS", help="After which a silent client is disconnected."),
     ] = None,
     log_statements: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a line of JSON a statement; - is stderr.")

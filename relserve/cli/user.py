@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -194,20 +194,19 @@ def change_command(
         raise UsageError("give --deadline or --no-deadline, not both")
     if slo is not None and no_slo:
         raise UsageError("give --slo or --no-slo, not both")
-    users = Users.load(file)
-    user = users.get(name)
+    changes: dict[str, Any] = dict(given if no_limit else limits)
     if admin is not None:
-        user = replace(user, is_admin=admin)
+        changes["is_admin"] = admin
     if read_only is not None:
-        user = replace(user, is_read_only=read_only)
+        changes["is_read_only"] = read_only
     if models is not None or any_model:
-        user = replace(user, models=_models(models))
-    user = replace(user, **(given if no_limit else limits))
+        changes["models"] = _models(models)
     if deadline is not None or no_deadline:
-        user = replace(user, deadline_s=_deadline(deadline))
+        changes["deadline_s"] = _deadline(deadline)
     if slo is not None or no_slo:
-        user = replace(user, slo=slo or None)
-    users.put(user)
+        changes["slo"] = slo or None
+    users = Users.load(file)
+    users.put(replace(users.get(name), **changes))
     users.save()
     _say(f"{name} is changed in {file}")
 

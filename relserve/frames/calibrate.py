@@ -87,8 +87,8 @@ def calibrate_decisions(
     """Fit a calibration of llm_prob, or of llm_probs, to labelled rows, and keep it under a name.
 
     A call with `calibration := 'name'` then gives corrected probabilities. It must have the same question,
-    choices, options and model. The method (none, temperature, Platt or isotonic) is the one with the least
-    Brier score on rows that were left out.
+    choices, options and model. The method (none, temperature, Platt or isotonic) is the simplest whose
+    Brier score on rows that were left out is within one standard error of the best.
 
     Args:
         data: pandas or polars frame, pyarrow table, DuckDB relation.

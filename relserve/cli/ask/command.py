@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from relserve.cli.common_options import OnlyRead
 from relserve.cli.formats import Format
 from relserve.cli.loading import loading
 
@@ -15,7 +16,7 @@ def ask_command(
     question: Annotated[
         str | None, typer.Argument(metavar="[QUESTION]", help="In plain words (default: asked for in turn).")
     ] = None,
-    db: Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")] = None,
+    db: OnlyRead = None,
     csv: Annotated[
         list[Path] | None,
         typer.Option("--csv", metavar="FILE", help="CSV, Parquet or JSON, as a table; several may be given."),

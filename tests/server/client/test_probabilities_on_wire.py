@@ -47,6 +47,17 @@ def written(options: dict[str, Any]) -> str:
     return "".join(f", {name} := {value!r}" for name, value in options.items())
 
 
+def check_words(serve: Serve, sql: str, said: str, *also: type[Exception]) -> None:
+    """SQL in this process and a server's client are told what a dataframe call was."""
+    with relserve.connect(engine=ScriptedEngine(), progress=False) as con:
+        with pytest.raises((relserve.OptionError, *also)) as by_sql:
+            con.execute(sql).fetchall()
+    with pytest.raises(psycopg.Error) as by_server:
+        connect(serve(), autocommit=True).execute(sql)  # type: ignore[call-overload]
+    assert said in str(by_sql.value)
+    assert said in str(by_server.value)
+
+
 @pytest.mark.parametrize(("function", "options"), BAD)
 def test_a_bad_call_is_told_in_the_same_words_everywhere(
     serve: Serve, function: str, options: dict[str, Any]
@@ -54,14 +65,7 @@ def test_a_bad_call_is_told_in_the_same_words_everywhere(
     with pytest.raises(relserve.OptionError) as by_frame:
         getattr(relserve, function)(ROWS, "Team? {x}", engine=ScriptedEngine(), **options)
     sql = f"SELECT {function}('Team? {{}}', 'a'{written(options)})"
-    with relserve.connect(engine=ScriptedEngine(), progress=False) as con:
-        with pytest.raises((relserve.OptionError, duckdb.Error)) as by_sql:
-            con.execute(sql).fetchall()
-    with pytest.raises(psycopg.Error) as by_server:
-        connect(serve(), autocommit=True).execute(sql)  # type: ignore[call-overload]
-    said = str(by_frame.value)
-    assert said in str(by_sql.value)
-    assert said in str(by_server.value)
+    check_words(serve, sql, str(by_frame.value), duckdb.Error)
 
 
 @pytest.mark.parametrize("questions", BAD_QUESTIONS)
@@ -69,14 +73,7 @@ def test_bad_questions_are_told_in_the_same_words_everywhere(serve: Serve, quest
     with pytest.raises(relserve.OptionError) as by_frame:
         relserve.llm_decide(ROWS, questions, engine=ScriptedEngine())
     sql = f"SELECT llm_decide('a', '{questions}')"
-    with relserve.connect(engine=ScriptedEngine(), progress=False) as con:
-        with pytest.raises(relserve.OptionError) as by_sql:
-            con.execute(sql).fetchall()
-    with pytest.raises(psycopg.Error) as by_server:
-        connect(serve(), autocommit=True).execute(sql)  # type: ignore[call-overload]
-    said = str(by_frame.value)
-    assert said in str(by_sql.value)
-    assert said in str(by_server.value)
+    check_words(serve, sql, str(by_frame.value))
 
 
 def test_values_and_null_rows(serve: Serve) -> None:
