@@ -77,9 +77,9 @@ def decisions_command(
 ) -> None:
     """Correct the probabilities of llm_prob or llm_probs by labelled rows, so that 0.9 is right in 9 of 10.
 
-    Asks the question about the rows, takes the correction that does best on rows left out, keeps it under a
-    name, and shows Brier score and calibration error before and after. Calls with calibration := 'NAME' are
-    corrected from then on. Label 100 rows or more, drawn at random.
+    Asks the question about the rows, takes the simplest correction that does as well as the best on rows left
+    out, keeps it under a name, and shows Brier score and calibration error before and after. Calls with
+    calibration := 'NAME' are corrected from then on. Label 100 rows or more, drawn at random.
 
     Examples:
 

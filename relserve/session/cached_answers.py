@@ -17,6 +17,7 @@ from typing import Any
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import CacheEntry, KeptReply
 from relserve.call.answer_types import Grammar
+from relserve.call.frame import Frame
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
@@ -149,7 +150,8 @@ def keys_of(fingerprint: str, submission: Submission) -> list[bytes]:
 
 def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None) -> hashlib.blake2b:
     """The hash of all but the prompt; `grammar`: the reply's own."""
-    grammar = grammar or submission.sampling.grammar
+    follow_ups = submission.sampling.follow_ups
+    grammar = None if follow_ups else grammar or submission.sampling.grammar  # they have their own
     sampling = asdict(replace(submission.sampling, grammar=grammar))
     del sampling["sure_at"]  # of min_confidence, whose answers are not kept: they hang on the threshold
     if grammar is not None and not grammar.ebnf:
@@ -158,12 +160,15 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
         del sampling["grammar"]["source"]  # likewise
     if sampling["read"] is None:
         del sampling["read"]  # likewise
-    if not sampling["follow_ups"]:
-        del sampling["follow_ups"]
+    del sampling["follow_ups"]
+    if follow_ups:  # their names are told in failures alone, which are not kept
+        sampling["follow_ups"] = [(each.text, each.choices) for each in follow_ups]
     if sampling["debias"] == 1:
         del sampling["debias"]
     own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]
     own += [{"turns": submission.turns}] if submission.turns else []
+    if submission.sampling.read is not None and submission.frame != Frame():
+        own.append({"frame": submission.frame})  # a decision server is told the question apart from the state
     shape = json.dumps([fingerprint, submission.system, sampling, *own])
     # JSON has no line break in it, so no other shape and prompt give the same bytes.
     return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)

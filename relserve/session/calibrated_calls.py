@@ -99,7 +99,12 @@ def probabilities_of(site: CallSite, value: float | str) -> list[float]:
 
 
 def calibrate(
-    name: str, site: CallSite, engine: Engine, probabilities: Sequence[Sequence[float]], truths: Sequence[int]
+    name: str,
+    site: CallSite,
+    engine: Engine,
+    probabilities: Sequence[Sequence[float]],
+    truths: Sequence[int],
+    cancel: threading.Event | None = None,
 ) -> CalibrationReport:
     """Fit a calibration of a call to labelled rows, and keep it.
 
@@ -107,8 +112,10 @@ def calibrate(
         engine: that was asked.
         probabilities: of the choices of each row.
         truths: the number of each row's right choice.
+        cancel: set to give up waiting for the engine's fingerprint.
 
     Raises:
+        Cancelled: `cancel` was set.
         UsageError: the rows are too few, or too much alike; or the call names a calibration already.
         RelserveError: the engine is gone.
     """
@@ -125,7 +132,7 @@ def calibrate(
     found = best_calibration(before, right)
     kept = KeptCalibration(
         _question(site), _choices(site), _moving_options(site), engine.model,
-        ask_fingerprint(engine, threading.Event(), None), len(right), found.calibrator,
+        ask_fingerprint(engine, cancel or threading.Event(), None), len(right), found.calibrator,
     )  # fmt: skip
     bins_before, bins_after = reliability(before, right), reliability(found.held_out, right)
     return CalibrationReport(
@@ -135,22 +142,36 @@ def calibrate(
     )  # fmt: skip
 
 
-def calibrator_of_call(
-    site: CallSite, engine: Engine, cancel: threading.Event, ends_s: float | None
-) -> Calibrator | None:
+def calibration_of_call(site: CallSite) -> KeptCalibration | None:
     """The kept calibration that a call names; None where it names none.
 
+    Raises:
+        OptionError: there is none of this name, or none that can be used.
+    """
+    name = site.options.calibration
+    return None if name is None else read_calibration(name)
+
+
+def calibrator_for(
+    kept: KeptCalibration | None,
+    site: CallSite,
+    engine: Engine,
+    cancel: threading.Event,
+    ends_s: float | None,
+) -> Calibrator | None:
+    """What corrects a call's probabilities; None where it names no calibration.
+
     Args:
+        kept: the call's own, see `calibration_of_call`.
         cancel, ends_s: see `ask_fingerprint`.
 
     Raises:
-        OptionError: there is none of this name, or it was fitted to another call or model.
+        OptionError: it was fitted to another call or model.
         Cancelled, RelserveError: see `ask_fingerprint`.
     """
-    name = site.options.calibration
-    if name is None:
+    if kept is None:
         return None
-    kept = read_calibration(name)
+    name = site.options.calibration
     fingerprint = ask_fingerprint(engine, cancel, ends_s)
     knows = fingerprint is not None and kept.fingerprint is not None
     is_same = knows and fingerprint == kept.fingerprint
@@ -173,7 +194,7 @@ def calibrator_of_call(
     return kept.calibrator
 
 
-def _mend(name: str) -> str:
+def _mend(name: str | None) -> str:
     return (
         f"leave calibration := {name!r} out, name another, or fit one to this call with relserve calibrate "
         "decisions"

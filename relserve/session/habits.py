@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from relserve.call.answer_types import Answer, AnswerType, ChoiceAnswer, Extract, Text
+from relserve.call.answer_types import Answer, ChoiceAnswer, Extract, Text
 from relserve.call.decided import Decided
 from relserve.call.decisions import Decision, Distribution, Labelling
 from relserve.call.loops import loop_start
-from relserve.call.relquery import Reply
+from relserve.call.options import FUNCTIONS
+from relserve.call.relquery import CallSite, Reply
+from relserve.call.verbatim import Quote
 
 FEWEST = 30  # prompts of which it is told
 NEARLY_ALL = 0.98  # share of one answer of which it is told
@@ -35,7 +37,7 @@ class SameAnswer:
     """Whether all prompts, or nearly all, got one answer.
 
     Attributes:
-        remedy: what answers of this type let one try, besides what all do.
+        remedy: what such a call lets one try, besides another model.
         is_json: the answers are JSON.
         counts: prompts by their answer; failed rows do not count. None once the answers are too many to be
             nearly all the same.
@@ -68,7 +70,7 @@ class SameAnswer:
         return (
             f"{function}() gave {shown} to {share} prompts; small models often favour one answer, "
             "whatever a row says. Measure it on 50 rows that you label: relserve evaluate. Try "
-            f"{self.remedy}examples := [..], another model"
+            f"{self.remedy}another model"
         )
 
 
@@ -110,17 +112,27 @@ class FirstHabit:
         return next(filter(None, (habit.text(function) for habit in self.habits)), "")
 
 
-def habit_of(kind: AnswerType, model: str) -> Habit | None:
+def habit_of(site: CallSite, model: str) -> Habit | None:
     """What to count of a call's answers; None for made-up ones."""
     if model == "scripted":
         return None
+    kind, remedy = site.answer_type, _remedy(site)
     if isinstance(kind, Text):
-        return FirstHabit((LoopingTexts(), SameAnswer()))
-    is_json = isinstance(kind, (Extract, Distribution, Labelling, Decided))
-    if isinstance(kind, Decision):
-        return SameAnswer("debias := 2, prior := 'empty', ", is_json)
-    remedy = "the choices in another order, " if isinstance(kind, ChoiceAnswer) else ""
-    return SameAnswer(remedy, is_json)
+        return FirstHabit((LoopingTexts(), SameAnswer(remedy)))
+    return SameAnswer(remedy, isinstance(kind, (Extract, Quote, Distribution, Labelling, Decided)))
+
+
+def _remedy(site: CallSite) -> str:
+    """What the call may be given that it has not."""
+    found = []
+    if isinstance(site.answer_type, Decision):
+        found += ["debias := 2"] if site.options.debias == 1 else []
+        found += ["prior := 'empty'"] if site.options.prior == "none" else []
+    elif isinstance(site.answer_type, ChoiceAnswer):
+        found.append("the choices in another order")
+    if "examples" in FUNCTIONS[site.function].options:
+        found.append("examples := [..]")
+    return "".join(f"{each}, " for each in found)
 
 
 def loops(text: str) -> bool:

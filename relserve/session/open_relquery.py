@@ -18,8 +18,9 @@ from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import OptionError
 from relserve.machine import traces
 from relserve.machine.hardware import machine_key
+from relserve.machine.kept_calibrations import KeptCalibration
 from relserve.session.cached_answers import CachedAnswers
-from relserve.session.calibrated_calls import calibrator_of_call
+from relserve.session.calibrated_calls import calibration_of_call, calibrator_for
 from relserve.session.estimate import pace_of
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -75,10 +76,11 @@ class OpenRelQuery:
         self._lock = threading.Lock()
         self.record = QueryRecord(
             rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement,
-            habit=habit_of(site.answer_type, engine.model),
+            habit=habit_of(site, engine.model),
         )  # fmt: skip
         self._recorder = Recorder(history, self.record)
         self._prior = EmptyPrior(site, self._recorder, cancel)
+        self._kept_calibration: KeptCalibration | None = None
 
     def ask(
         self,
@@ -150,7 +152,7 @@ class OpenRelQuery:
 
         Raises:
             EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
-            OptionError: see `calibrator_of_call`.
+            OptionError: see `calibration_of_call` and `calibrator_for`.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
         """
@@ -199,7 +201,7 @@ class OpenRelQuery:
         cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
         correction = Correction(
             self._prior.find(engine, self._cache, submission, step, self._rows_to_send),
-            calibrator_of_call(self.site, engine, self._cancel, ends_s),
+            calibrator_for(self._calibration(), self.site, engine, self._cancel, ends_s),
         )
         one = Round(
             self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction
@@ -220,6 +222,13 @@ class OpenRelQuery:
         finally:
             span.put({"relserve.kept_answers": one.num_cached, "relserve.failed_rows": one.num_failed_rows})
         return cast(list[Answer], one.answers)  # all are there now
+
+    def _calibration(self) -> KeptCalibration | None:
+        """The call's, read once: whoever fits another one meanwhile changes no row of this relQuery."""
+        with self._lock:
+            if self._kept_calibration is None:
+                self._kept_calibration = calibration_of_call(self.site)
+            return self._kept_calibration
 
     def _take_engine(self) -> Engine:
         """The engine of a round; one that was closed since the round before has a successor."""

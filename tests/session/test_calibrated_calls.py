@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import relserve
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
 from relserve.call.options import parse_options
-from relserve.call.relquery import RelQuery
+from relserve.call.relquery import CallSite, RelQuery
 from relserve.call.template import Template
 from relserve.errors import OptionError
 from relserve.session.session import Session
@@ -107,3 +108,17 @@ def test_another_model_is_an_error_and_one_that_moved_is_none(engine: TooSureEng
         ask(TooSureEngine(identity="beef"), calibration="praise")
     ask(TooSureEngine(identity="f00d", model="/elsewhere/scripted"), calibration="praise")
     ask(TooSureEngine(), calibration="praise")  # tells no fingerprint, but has the name
+
+
+def test_one_fitted_meanwhile_changes_no_row_of_a_call_that_began(engine: TooSureEngine) -> None:
+    options = parse_options("llm_prob", {"calibration": "praise"})
+    binding = Template.parse("Praise? {}").bind(1)
+    session = Session(lambda model: engine)
+    begun = session.open(CallSite("llm_prob", binding, options))
+    (before,) = begun.ask([("a 0.9",)])
+    (path,) = Path(os.environ["RELSERVE_CACHE_DIR"]).rglob("praise.json")
+    path.write_text(path.read_text("utf-8") + "damaged", "utf-8")
+    (after,) = begun.ask([("b 0.9",)])
+    assert after == before
+    with pytest.raises(OptionError, match="cannot be used"):
+        ask(engine, calibration="praise")

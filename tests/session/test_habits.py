@@ -175,4 +175,14 @@ def test_several_threads_hear_it_once() -> None:
 def test_for_choices_that_are_weighed_it_says_what_takes_the_place_and_the_name_out(ask: Ask) -> None:
     (line,) = ask("llm_tags('h {}', i, choices := ['a'], threshold := 1)", FEWEST, "yes")
     assert "gave [] to all 30 prompts" in line
-    assert "Try debias := 2, prior := 'empty', examples := [..]" in line
+    assert line.endswith("Try debias := 2, prior := 'empty', another model")  # it takes no examples
+
+
+def test_nothing_is_advised_that_the_call_has(ask: Ask) -> None:
+    (line,) = ask("llm_tags('j {}', i, choices := ['a'], threshold := 1, debias := 2)", FEWEST, "yes")
+    assert line.endswith("Try prior := 'empty', another model")
+
+
+def test_a_quote_is_told_as_sql_has_it(ask: Ask) -> None:
+    (line,) = ask("llm_quote('k {}', i)", FEWEST, "null")
+    assert "llm_quote() gave NULL to all 30 prompts" in line

@@ -94,3 +94,33 @@ def test_a_row_of_which_a_question_failed_is_asked_again(tmp_path: Path) -> None
     assert values() == [second]
     assert engine.num_prompts == 4
     cache.close()
+
+
+def test_one_prompt_of_two_templates_is_two_questions(tmp_path: Path) -> None:
+    """A decision server is told the question apart from the state, so their answers may differ."""
+    engine, cache = (
+        ScriptedEngine(identity="the model"),
+        AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail),
+    )
+    for template, value in (("Is it rude? {}", "a"), ("{}", "Is it rude? a")):
+        binding = Template.parse(template).bind(1)
+        Session(lambda model: engine, cache=cache).run(RelQuery("llm_prob", binding, [(value,)], Options()))
+        cache.flush()
+    cache.close()
+    assert engine.num_prompts == 2
+
+
+def test_a_question_of_another_name_asks_nothing(tmp_path: Path) -> None:
+    engine, cache = (
+        ScriptedEngine(identity="the model"),
+        AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail),
+    )
+    binding = Template.parse("{}").bind(1)
+    for name in ("late", "is_late"):
+        options = parse_options(
+            "llm_decide", {"questions": {name: {"type": "noul", "instructions": "Late?"}}}
+        )
+        Session(lambda model: engine, cache=cache).run(RelQuery("llm_decide", binding, [("a",)], options))
+        cache.flush()
+    cache.close()
+    assert engine.num_prompts == 1

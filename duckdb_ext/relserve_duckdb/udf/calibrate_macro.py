@@ -92,7 +92,7 @@ def _calibrated(
     truths = [_truth_of(site, row["wanted"]) for row in labelled]
     probabilities = [probabilities_of(site, row["given"]) for row in labelled]
     engine = state.session.find_engine(site.options.model)
-    return calibrate(name, site, engine, probabilities, truths)
+    return calibrate(name, site, engine, probabilities, truths, run.cancel)
 
 
 def _truth_of(site: CallSite, label: str) -> int:

@@ -104,7 +104,7 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
             max_tokens=1, temperature=0.0, detokenize=False, logprob_token_ids=tokens, extra_args=tag
         ),
         submission.sampling.sure_at,
-        DOUBT if submission.sampling.read != "label" else DOUBT_BELOW,
+        DOUBT_BELOW if submission.labels else DOUBT,  # the same whatever is asked beside it
     )
 
 
