@@ -158,12 +158,14 @@ def calibrator_for(
     engine: Engine,
     cancel: threading.Event,
     ends_s: float | None,
+    shows_fitted: bool = True,
 ) -> Calibrator | None:
     """What corrects a call's probabilities; None where it names no calibration.
 
     Args:
         kept: the call's own, see `calibration_of_call`.
         cancel, ends_s: see `ask_fingerprint`.
+        shows_fitted: errors quote what it was fitted to, which on a server is another user's.
 
     Raises:
         OptionError: it was fitted to another call or model.
@@ -182,9 +184,10 @@ def calibrator_for(
         *(() if is_same else (("the model", kept.model, engine.model),)),
     ):
         if fitted != asked:
+            other = f"{what} {fitted!r}" if shows_fitted else f"{what} of another call"
             raise OptionError(
-                f"the calibration {name!r} was fitted to {what} {fitted!r}, not {asked!r}: its correction "
-                f"would be wrong here; {_mend(name)}"
+                f"the calibration {name!r} was fitted to {other}, not {asked!r}: its correction would be "
+                f"wrong here; {_mend(name)}"
             )
     if knows and not is_same:
         raise OptionError(

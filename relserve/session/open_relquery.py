@@ -63,6 +63,7 @@ class OpenRelQuery:
         is_whole: Callable[[str], bool] | None = None,
         cache_salt: str | None = None,
         paces: PaceFile | None = None,
+        shows_fitted: bool = True,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
@@ -81,6 +82,7 @@ class OpenRelQuery:
         self._recorder = Recorder(history, self.record)
         self._prior = EmptyPrior(site, self._recorder, cancel)
         self._kept_calibration: KeptCalibration | None = None
+        self._shows_fitted = shows_fitted
 
     def ask(
         self,
@@ -201,7 +203,7 @@ class OpenRelQuery:
         cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
         correction = Correction(
             self._prior.find(engine, self._cache, submission, step, self._rows_to_send),
-            calibrator_for(self._calibration(), self.site, engine, self._cancel, ends_s),
+            calibrator_for(self._calibration(), self.site, engine, self._cancel, ends_s, self._shows_fitted),
         )
         one = Round(
             self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction

@@ -133,6 +133,7 @@ class Session:
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
             step=self._in_time(site, step),
             is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
+            shows_fitted=self.keeps_calibrations,
         )  # fmt: skip
 
     def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:

@@ -122,3 +122,11 @@ def test_one_fitted_meanwhile_changes_no_row_of_a_call_that_began(engine: TooSur
     assert after == before
     with pytest.raises(OptionError, match="cannot be used"):
         ask(engine, calibration="praise")
+
+
+def test_a_client_of_a_server_is_not_told_to_what_it_was_fitted(engine: TooSureEngine) -> None:
+    options = parse_options("llm_prob", {"calibration": "praise"})
+    relquery = RelQuery("llm_prob", Template.parse("Rude? {}").bind(1), [("a 0.9",)], options)
+    with pytest.raises(OptionError, match="fitted to the question of another call, not 'Rude") as raised:
+        Session(lambda model: engine, keeps_calibrations=False).run(relquery)
+    assert "Praise?" not in str(raised.value)
