@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
-from tests.ending import check_all_ended
+from tests.ending import check_all_ended, close_or_say_where
 from tests.left_open import closed_at_the_end
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -154,7 +153,7 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEng
     log = tmp_path_factory.mktemp("shared") / "engine.log"
     engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"dtype": "float32"}, log_path=log)
     yield engine
-    spawn(engine.close()).result(timeout=PATIENCE_S)
+    close_or_say_where(engine)
 
 
 @pytest.fixture

@@ -1,9 +1,14 @@
-"""Servers in threads, which end while the next tests run: uvicorn takes 0.2 s for it, most of them asleep."""
+"""What ends late: servers in threads, for which uvicorn takes 0.2 s, most of them asleep; and engines."""
 
 from __future__ import annotations
 
+import asyncio
+import faulthandler
+import sys
 import threading
 
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import engine_loop, spawn
 from tests.waiting import PATIENCE_S
 
 _ending: list[threading.Thread] = []
@@ -20,3 +25,15 @@ def check_all_ended() -> None:
     for thread in _ending:
         thread.join(PATIENCE_S)
         assert not thread.is_alive(), f"{thread} did not end"
+
+
+def close_or_say_where(engine: LocalEngine) -> None:
+    """Close an engine; if that takes too long, print where each thread and each task of its loop waits."""
+    closing = spawn(engine.close())
+    try:
+        closing.result(timeout=PATIENCE_S)
+    except TimeoutError:
+        faulthandler.dump_traceback(sys.stderr)
+        for task in asyncio.all_tasks(engine_loop()):
+            task.print_stack(file=sys.stderr)
+        raise
