@@ -187,7 +187,7 @@ class Settings:
     """Every setting. RELSERVE_MODEL sets `model`, and so on."""
 
     model: str = _setting(
-        "tiny", "the model of a call that names none: 'tiny', a path, a hub id, a URL or fleet:FILE"
+        "tiny", "the model of calls that name none: 'tiny', a path, a hub id, a URL or fleet:FILE"
     )
     api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
     api_key_hosts: tuple[str, ...] = _setting(
@@ -198,50 +198,56 @@ class Settings:
     )
     model_hosts: tuple[str, ...] = _setting(
         (),
-        "the servers that models in views and macros of a database may name: HOST or HOST:PORT, separated by "
-        "commas, '*' for any; the default model's server and those in your own statements are always allowed",
+        "further servers that calls in a database's views and macros may ask: HOST or HOST:PORT, separated "
+        "by commas, '*' for any; the default model's server and those in your own statements are always "
+        "allowed",
         _hosts,
     )
     timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
     max_retries: int = _setting(
-        6, "how often one HTTP request is retried on 429, 5xx and time-outs, from 0", _at_least(0)
+        6, "how often one HTTP request is retried after 429, 5xx or a time-out, at least 0", _at_least(0)
     )
-    max_in_flight: int = _setting(256, "HTTP requests at once to one server, from 1", _at_least(1))
+    max_in_flight: int = _setting(
+        256, "the most HTTP requests that are at one server at the same time, at least 1", _at_least(1)
+    )
     engine_args: Mapping[str, Any] = _setting(
         None,
-        'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}; its member "openai" has those of '
-        'the web app of `relserve serve --openai`, e.g. {"openai": {"tool_call_parser": "hermes"}}',
+        'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}; its member "openai" has '
+        "arguments of vLLM's API server, for `relserve serve --openai`, e.g. "
+        '{"openai": {"tool_call_parser": "hermes"}}',
         _engine_args,
     )
     engine: str = _setting(
         OWN,
         "who runs a local model: 'shared', one process for all processes of this user, started on demand, "
-        "or 'own', this process for itself (default: own, unless a shared one is up; the commands sql, "
-        "explain and shell, and fleets: shared)",
+        "or 'own', this process for itself. If unset, the commands sql, explain and shell, and fleets, use "
+        "'shared'; Python programs use a shared engine if one runs",
         _engine,
     )
     engine_idle_min: float = _setting(
-        15.0, "a shared engine ends after so many minutes without work; 0: never", _minutes
+        15.0, "after how many minutes without work a shared engine ends; 0: never", _minutes
     )
     kv_cache: str = _setting(
         "kv",
-        "what a local model caches of the tokens that it has computed: 'kv', keys and values; 'hidden', the "
-        "inputs of its layers, half as large; 'hybrid', the better of the two for each row",
+        "what a local model caches of each computed token: 'kv', its keys and values; 'hidden', the hidden "
+        "states from which they are computed, half the size; 'hybrid', the better of the two for each row",
         kv_cache_of,
     )
     admission: str = _setting(
         ADMISSIONS[0],
-        "which requests a local engine or a fleet starts: 'off', all at once; 'in_time' and 'saber', as many "
-        "as the limits on latency allow; 'static-N', N at a time. The other requests wait, and users take "
-        "turns (under 'saber' there is one queue)",
+        "how many requests a local engine or a fleet runs at a time: 'off', all; 'in_time' and 'saber', as "
+        "many as the limits on latency allow; 'static-N', N. The other requests wait: users take turns, or "
+        "under 'saber' stand in one queue",
         _admission,
     )
     shares: Mapping[str, float] = _setting(
-        None, 'JSON object of users\' weights where users take turns, e.g. {"ann": 2}; 1 for others', _weights
+        None,
+        'JSON object of users\' weights when they take turns, e.g. {"ann": 2}; other users have weight 1',
+        _weights,
     )
     cache_dir: Path = _setting(
         None,
-        "folder for answers, engine logs, status files, calibrations and learnt lengths of answers "
+        "the folder of what relserve keeps: answers, engine logs, calibrations and more "
         "(default ~/.cache/relserve)",
         _folder,
     )
@@ -272,11 +278,11 @@ class Settings:
         '"tpot": "50 ms"}}',
         _json_object,
     )
-    slo: str = _setting("", "the class of limits of calls that give no slo; unset: no limits")
+    slo: str = _setting("", "the class of limits for calls without slo; unset: no limits")
     step_budget: str = _setting(
         STEP_BUDGET,
-        "which policy decides before each step of a local model how many tokens it computes, so that "
-        "limits are kept: 'slack' (default), 'lens', 'static-N', or 'off'",
+        "the policy that sets the number of tokens of each step of a local model, to keep limits: 'slack' "
+        "(default), 'lens', 'static-N', 'slack-in-order', or 'off'",
         step_budget_of,
     )
     progress: bool | None = _setting(
