@@ -38,8 +38,8 @@ HEADLINE = {
 MAX_SHOWN, MAX_IN_TABLE = 600, 80  # characters
 LEAD = """# Bad input and faults: what you see
 
-Each line is a mistake or a fault, and what the user sees.
-`.venv/bin/python -m benchmarks.bad_input` ran every line on the embedded model and wrote this page.
+Each row has a mistake or a fault, and what the user sees.
+`.venv/bin/python -m benchmarks.bad_input` made each of them with the model `tiny` and wrote this page.
 
 | case | what was done | what the user sees |
 |---|---|---|
@@ -160,7 +160,7 @@ CASES = [
     sql("unknown option", "SELECT llm('Rate {}', 'fine', max_token := 5)", "max_tokens"),
     sql("option of the wrong type", "SELECT llm('Rate {}', 'fine', max_tokens := 'five')", "whole number"),
     sql(
-        "thoughts of a model that has none",
+        "thinking with a model that cannot think",
         "SELECT llm('Rate {}', 'fine', thinking := 'low', model := 'tiny')",
         "cannot be asked to think",
     ),
@@ -172,25 +172,25 @@ CASES = [
     ),
     sql("choices missing", "SELECT llm_classify('Mood of {}', 'fine')", "needs choices"),
     sql(
-        "probabilities of one choice",
+        "llm_probs with one choice",
         "SELECT llm_probs('Mood? {}', 'fine', choices := ['a'])",
         "two choices",
     ),
     sql(
-        "probabilities of 300 choices",
+        "llm_probs with 300 choices",
         "SELECT llm_probs('Which? {}', 'x', choices := range(300)::VARCHAR[])",
         "at most 255",
     ),
     sql(
-        "labels above no probability",
+        "threshold out of range",
         "SELECT llm_tags('About? {}', 'x', choices := ['a'], threshold := 2)",
         "from 0 to 1",
     ),
     sql("unknown model path", "SELECT llm('Rate {}', 'fine', model := './no/such/folder')", "no model"),
-    sql("a host's name for its model", "SELECT llm('Rate {}', 'fine', model := 'gpt-4o')", "Did you mean"),
+    sql("a model's name at a host", "SELECT llm('Rate {}', 'fine', model := 'gpt-4o')", "Did you mean"),
     BadInputCase("prompt longer than the context", f"`{LONG}`", with_error_table(LONG), "over_context"),
     BadInputCase(
-        "the same with on_error := 'raise'",
+        "prompt longer than the context, on_error := 'raise'",
         "`.., on_error := 'raise'`",
         lambda con: con.execute(LONG[:-1] + ", on_error := 'raise')").fetchall(),
         "context holds",
@@ -199,7 +199,7 @@ CASES = [
     sql("NULL", "SELECT llm_filter('Is it good? {}', NULL)", "[(None,)]"),
     sql("emoji", "SELECT llm_filter('Is it good? {}', '\U0001f600\U0001f44d')", "[("),
     BadInputCase(
-        "lone surrogate",
+        "half a character",
         "a parameter that is half a character, '\\ud83d'",
         lambda con: con.execute("SELECT llm_filter('Good? {}', ?)", ["\ud83d"]).fetchall(),
         "urrogate",
@@ -213,7 +213,7 @@ CASES = [
         two_threads,
         "50 answers; the other",
     ),
-    BadInputCase("port taken by something else", "a URL where no LLM server listens", port_taken, "404"),
+    BadInputCase("URL of another program", "a URL where no LLM server listens", port_taken, "404"),
     BadInputCase(
         "no disk space for the cache folder", "RELSERVE_CACHE_DIR is not writable", no_disk, "cache folder"
     ),
