@@ -22,6 +22,8 @@ from relserve.vllm_plugin.batches import BatchSender, RowSender, SingleSender
 from relserve.vllm_plugin.engines import message_context
 from relserve.vllm_plugin.host import EngineClient
 
+CLIENT_S = 1.0  # for which vLLM's client may take longer to end than its process
+
 T = TypeVar("T")
 
 
@@ -147,8 +149,10 @@ class RunningEngine:
         """End the process, by force after `timeout_s`, and free what the client holds; blocks."""
         if not self.dead:  # what died and is cleared away was not ended on purpose: its queries may go on
             self.closed = True
-        with contextlib.suppress(Exception):
-            self.client.shutdown(timeout=timeout_s)
+        # vLLM also waits for its threads that make prompts, and has no limit for that.
+        ending = threading.Thread(target=self._shut_down, args=(timeout_s,), daemon=True)
+        ending.start()
+        ending.join(timeout_s + CLIENT_S)
         # Its __del__ calls this again, at interpreter exit among modules that are half gone.
         self.client.shutdown = _nothing
         with contextlib.suppress(Exception):
@@ -156,6 +160,10 @@ class RunningEngine:
         if self._process.is_alive():
             self._process.kill()
         self._process.join(1)
+
+    def _shut_down(self, timeout_s: float) -> None:
+        with contextlib.suppress(Exception):
+            self.client.shutdown(timeout=timeout_s)
 
 
 def end_aside(context: Any) -> None:
