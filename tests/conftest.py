@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.tiny import MODEL_DIR
 from tests.ending import check_all_ended, close_or_say_where
 from tests.left_open import closed_at_the_end
+from tests.modules import IMPORTED_BY_COLLECTING
 from tests.waiting import PATIENCE_S, wait_until
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
@@ -52,8 +54,9 @@ def pytest_configure() -> None:
     gc.disable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """The collector need not look again and again at modules and tests, a million objects."""
+    session.config.stash[IMPORTED_BY_COLLECTING] = frozenset(sys.modules)
     gc.freeze()
     gc.enable()
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+# The names of all modules that were there before the first test ran.
+IMPORTED_BY_COLLECTING = pytest.StashKey[frozenset[str]]()
+
 
 class _Later:
     def __init__(self, name: str) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.modules import IMPORTED_BY_COLLECTING
+
 ROOT = Path(__file__).parents[1]
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 LAYERS = next(c["layers"] for c in LINTER["contracts"] if c["type"] == "layers")
@@ -54,7 +56,7 @@ def test_no_two_test_modules_share_a_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_collecting_imports_no_engine() -> None:
+def test_no_test_imports_an_engine_as_it_is_collected() -> None:
     """`tests.modules.later` loads these where a test uses them; each takes seconds, in every worker."""
     slow = ("vllm.", "transformers.", "xgrammar.", "lab.made_up_worker.")
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -62,3 +64,9 @@ def test_collecting_imports_no_engine() -> None:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
             assert not [name for name in names if f"{name}.".startswith(slow)], path.name
+
+
+def test_nothing_that_tests_import_brings_an_engine(request: pytest.FixtureRequest) -> None:
+    """Neither do the modules that tests import: vLLM takes seconds and 0.3 GB, in every worker."""
+    slow = {"vllm.v1", "vllm.config", "transformers", "xgrammar", "ray"}
+    assert slow & request.config.stash[IMPORTED_BY_COLLECTING] == set()

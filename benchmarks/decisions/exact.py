@@ -7,7 +7,6 @@ from typing import Any
 
 from benchmarks.common import table
 from benchmarks.decisions.rows import QUESTIONS, PartFindings, connection_to, engine_of, texts_of
-from benchmarks.spelled_out import BruteForce
 from relserve.tiny import MODEL_DIR
 
 ENGINE_ARGS = {"max_model_len": 2048, "dtype": "float32"}
@@ -16,6 +15,8 @@ CHARS = 200  # of a row
 
 def measure(quick: bool) -> PartFindings:
     """The largest difference of a probability; and that of reading a label, which is what it stands for."""
+    from benchmarks.spelled_out import BruteForce  # which imports torch; the other parts here do not need it
+
     num_rows, lines = 8 if quick else 60, list[list[Any]]()
     with engine_of("tiny", MODEL_DIR, ENGINE_ARGS) as engine, connection_to(engine, num_rows, CHARS) as con:
         assert engine.running is not None

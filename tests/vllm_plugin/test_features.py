@@ -9,10 +9,10 @@ import pytest
 
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import features, host
-from relserve.vllm_plugin.carry_out import carried_out
 from relserve.vllm_plugin.step_plan import StepPlan
 from tests.modules import later, needs
 
+carry_out = later("relserve.vllm_plugin.carry_out")
 testing = later("lab.made_up_worker")
 plugin = later("relserve.vllm_plugin.scheduler")
 
@@ -34,7 +34,7 @@ def two_rows(variant: str) -> Any:
 
 def admitted_while_held_back(scheduler: Any) -> list[str]:
     plan = StepPlan([], held_back=scheduler.running)
-    output = carried_out(scheduler, plan, super(type(scheduler).__mro__[1], scheduler).schedule)
+    output = carry_out.carried_out(scheduler, plan, super(type(scheduler).__mro__[1], scheduler).schedule)
     return [new.req_id for new in output.scheduled_new_reqs]
 
 
@@ -65,7 +65,7 @@ def test_no_step_is_too_short_for_a_chunk_that_ends_where_a_mamba_state_is_kept(
         need_mamba_block_aligned_split=aligned, kv_cache_manager=SimpleNamespace(),
     )  # fmt: skip
     plan = StepPlan([], token_budget=8)
-    carried_out(scheduler, plan, lambda: seen.append(scheduler.max_num_scheduled_tokens))
+    carry_out.carried_out(scheduler, plan, lambda: seen.append(scheduler.max_num_scheduled_tokens))
     assert (seen, scheduler.max_num_scheduled_tokens) == ([tokens], 256)
 
 

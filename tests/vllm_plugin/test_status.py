@@ -18,12 +18,12 @@ from relserve.policies.model.linear import CostModel
 from relserve.policies.model.online import FixedCost
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.status import AFTER_IDLE, EVERY_S, MAX_RELS, StatusWriter
 from tests.modules import later
 from tests.vllm_plugin.fake_request import request
 from tests.waiting import Limit, wait_until
 
 testing = later("lab.made_up_worker")
+writing = later("relserve.vllm_plugin.status")
 
 MODEL = str(MODEL_DIR)
 REL = RelStatus("r", 3, 1, 0, "waiting", None, None, 0.5)
@@ -52,7 +52,7 @@ def steps(scheduler: Any, arrivals: list[testing.MadeUpArrival], count: int) -> 
 
 
 def test_the_latest_is_written_and_the_file_goes_at_the_end(tmp_path: Path) -> None:
-    file = StatusWriter(tmp_path / "new" / "folder", every_s=0.05)
+    file = writing.StatusWriter(tmp_path / "new" / "folder", every_s=0.05)
     for waiting in range(100):
         file.put(status(waiting=waiting))
     wait_until(lambda: [e.waiting for e in read_engines(file.path.parent)] == [99])
@@ -65,7 +65,7 @@ def test_the_latest_is_written_and_the_file_goes_at_the_end(tmp_path: Path) -> N
 
 
 def test_a_dropped_one_takes_its_file_along(tmp_path: Path) -> None:
-    file = StatusWriter(tmp_path, every_s=0.05)
+    file = writing.StatusWriter(tmp_path, every_s=0.05)
     file.put(status())
     wait_until(file.path.exists)
     del file
@@ -75,7 +75,7 @@ def test_a_dropped_one_takes_its_file_along(tmp_path: Path) -> None:
 def test_a_failing_disk_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    file = StatusWriter(blocked / "folder", every_s=0.01)
+    file = writing.StatusWriter(blocked / "folder", every_s=0.01)
     for _ in range(5):
         file.put(status())
         time.sleep(0.03)
@@ -163,9 +163,9 @@ def test_work_that_comes_just_after_an_idle_moment_is_told_of_soon(monkeypatch: 
     testing.run(scheduler, [testing.MadeUpArrival(0, "a", [1] * 50, 3, {})], False)
     told.clear()
     began_s = time.monotonic()
-    time.sleep(2 * AFTER_IDLE * EVERY_S)
+    time.sleep(2 * writing.AFTER_IDLE * writing.EVERY_S)
     steps(scheduler, [testing.MadeUpArrival(0, "b", [1] * 50, 20, {})], 2)
-    assert [each.running for each in told] == [1] or time.monotonic() - began_s > EVERY_S
+    assert [each.running for each in told] == [1] or time.monotonic() - began_s > writing.EVERY_S
     scheduler.shutdown()
 
 
@@ -175,7 +175,7 @@ def test_it_costs_a_step_little_however_many_there_are(variant: str, limit_s: Li
     arrivals = [testing.MadeUpArrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
     scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 3)
-    assert len(found.rels) == MAX_RELS < found.num_rels == len(scheduler.ledger.active)
+    assert len(found.rels) == writing.MAX_RELS < found.num_rels == len(scheduler.ledger.active)
     taken: list[float] = []
     for _ in range(200):
         scheduler.publisher._next_s = 0.0
