@@ -124,12 +124,16 @@ def test_a_time_whose_offset_is_lost_is_no_value() -> None:
         ("1::VARIANT", "1"),
         ("'x'::VARIANT", '"x"'),
         ("[1, NULL]::VARIANT", "[1,null]"),
-        ("{'b': 1.50, 'a': {'x': true, 'y': NULL}}::VARIANT", '{"b":1.50,"a":{"x":true,"y":null}}'),
+        ("{'a': 1.50, 'b': {'x': true, 'y': NULL}}::VARIANT", '{"a":1.50,"b":{"x":true,"y":null}}'),
         ("(-0.05)::DECIMAL(30, 2)::VARIANT", "-0.05"),
         ("DATE '2020-01-01'::VARIANT", '"2020-01-01"'),
         ("TIMESTAMP '2020-01-01 00:00:01.5'::VARIANT", '"2020-01-01 00:00:01.5"'),
         ("'fc0e9bd4-2c76-4e21-b685-e17aa2a233c3'::UUID::VARIANT", '"fc0e9bd4-2c76-4e21-b685-e17aa2a233c3"'),
-        ("0.1::FLOAT::VARIANT", "0.1"),
+        ("0.1::FLOAT::VARIANT", "0.10000000149011612"),
+        ("{'x': 'nan'::DOUBLE, 'y': '-inf'::DOUBLE, 'z': 'no \"NaN'}::VARIANT",
+         '{"x":"NaN","y":"-Infinity","z":"no \\"NaN"}'),
+        ("'infinity'::DATE::VARIANT", '"infinity"'),
+        ("[{'a': 1}::VARIANT, NULL]", '[{"a":1},null]'),
     ],
 )  # fmt: skip
 def test_nested_values_are_json(value: str, text: str) -> None:
