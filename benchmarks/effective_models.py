@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.simulator.requests.engine import RequestsEngineSpec
+from lab.simulator.roofline import Roofline
 from relserve.policies.caching.state import BatchLimits, BlockMemory
-from relserve.policies.model.roofline import Roofline
 
 PEAK_FLOPS, BANDWIDTH, NVLINK = 312e12, 1.555e12, 300e9
 USABLE_BYTES, UTILISATION, ACTIVATION_BYTES = 39.4 * 2**30, 0.9, 0.8e9

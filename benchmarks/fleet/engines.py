@@ -16,9 +16,9 @@ from benchmarks.slo.workloads import SCENARIOS, requests
 from lab.simulator.budget.engine import NoisyTimes
 from lab.simulator.budget.run import BudgetedEngineSpec, serve
 from lab.simulator.fleet.member import SimulatedMemberSpec
+from lab.simulator.roofline import Roofline
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.variants import make
-from relserve.policies.model.roofline import Roofline
 
 FIGURES = {  # FLOP/s and bytes/s that are reached, seconds a step beside them, tokens that memory holds
     "H100": (0.6 * 989e12, 0.8 * 3.35e12, 3e-3, KV_TOKENS),

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.slo.workloads import SECONDS, requests
 from lab.simulator.budget.engine import NoisyTimes
 from lab.simulator.budget.run import BudgetedEngineSpec, BudgetOutcome, serve
+from lab.simulator.roofline import Roofline
 from relserve.policies.budget.variants import make
-from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.work import Work
 
 FLOPS, BANDWIDTH = 0.6 * 989e12, 0.8 * 3.35e12

@@ -9,12 +9,12 @@ from typing import Any
 
 from benchmarks.common import table
 from benchmarks.workflows.hardware import CARDS, cost
+from lab.simulator.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from lab.simulator.workflows.queue import StepQueue
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import EngineLoad, Member, Request
 from relserve.policies.dispatch.variants import make
-from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from relserve.policies.workflows.types import QueuedStep
 
 NUM_ENGINES, NUM_QUEUED = 64, 10_000

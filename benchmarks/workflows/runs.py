@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from benchmarks.workflows.hardware import BUDGET, EXPOSED, RATIO, SETUPS, engines
 from benchmarks.workflows.traces import STAGES, TRACES, Tenant, trace, workload
+from lab.simulator.workflows.budget import StepBudget
+from lab.simulator.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from lab.simulator.workflows.run import ServedWorkflow, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import WorkflowSpec
 from relserve.policies.dispatch.finish import PredictedFinish
@@ -19,8 +21,6 @@ from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.turns import RoundRobin, Weighted
 from relserve.policies.dispatch.variants import make
-from relserve.policies.workflows.budget import StepBudget
-from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 
 SLO_SCALE = 5.0  # of all queries in the paper's cells: deadline over what the mean query takes alone
 ONE = (Tenant("all", 1.0, SLO_SCALE),)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.simulator.requests.sim_request import SimRequest
+from lab.simulator.roofline import Roofline
 from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import BudgetView, Decodes, EndedRequest, Prompts
@@ -22,7 +23,6 @@ from relserve.policies.caching.requests import NOTHING, Floats, Ints, RequestCol
 from relserve.policies.caching.state import BatchLimits, CachePlan, CacheView
 from relserve.policies.model.cache_costs import CacheCosts
 from relserve.policies.model.means import RecentMean
-from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.work import Column, Work
 
 

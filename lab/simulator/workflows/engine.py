@@ -11,13 +11,13 @@ from math import ceil
 from typing import NamedTuple
 
 from lab.simulator.blocks import SimulatedBlockPool
+from lab.simulator.workflows.budget import StepBudget
+from lab.simulator.workflows.order import StepOrder
 from lab.simulator.workflows.queue import StepQueue
 from lab.simulator.workflows.workload import StepSpec
 from relserve.policies.dispatch.state import EngineLoad, Member
 from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
-from relserve.policies.workflows.budget import StepBudget
-from relserve.policies.workflows.order import StepOrder
 from relserve.policies.workflows.types import QueuedStep
 
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator
 from itertools import count
 
-from relserve.policies.workflows.order import OrderKey, StepOrder
+from lab.simulator.workflows.order import OrderKey, StepOrder
 from relserve.policies.workflows.types import QueuedStep
 
 

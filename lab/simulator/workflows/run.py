@@ -9,12 +9,12 @@ from typing import ClassVar, NamedTuple
 
 from lab.simulator.events import Event, EventHeap
 from lab.simulator.workflows.engine import EngineTotals, SimStep, StepEngine, StepStretch, WorkflowEngineSpec
+from lab.simulator.workflows.order import StepOrder
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from relserve.policies.dispatch.hexgen.balanced import TYPICAL_DECODES
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.policy import DispatchPolicy, TunedPolicy
 from relserve.policies.dispatch.state import Request
-from relserve.policies.workflows.order import StepOrder
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow, StageLearner, longest
 from relserve.policies.workflows.types import Demand, QueuedStep
 

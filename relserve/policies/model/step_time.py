@@ -4,7 +4,7 @@
 |---|---|
 | `linear.CostModel` | RelServe, Eq. 9: linear in prompt tokens and in decoding requests |
 | `structured.StepModel` | LENS, Eq. 1 and 2: work over a throughput that saturates, and overheads; and ours |
-| `roofline.Roofline` | a GPU's roofline: weights are read while tokens are computed |
+| `lab.simulator.roofline.Roofline` | a GPU's roofline: weights are read while tokens are computed |
 | `cache_costs.CacheCosts` | Eq. 9, and tokens in memory by the type of their cache (Apt-Serve, Eq. 6) |
 | `admission.scalability.Fit` | SABER, section IV-B: a decode step by how many requests decode |
 """

@@ -12,10 +12,10 @@ from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.priority import Dynamic, alone_s
 from relserve.policies.scheduling.state import StepView
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
-from relserve.policies.workflows.order import HOPELESS_S
 from relserve.policies.workflows.types import Demand, QueuedStep
 from relserve.policies.workflows.urgency import latest_start_s, urgency
 
+HOPELESS_S = 120.0  # by which a workflow steps back that cannot be in time any more
 HOPELESS = 1e9  # the least priority value of what cannot be in time; those of others are predicted seconds
 INFINITE = float("inf")
 RANK = 1e-9  # by which values of workflows that are due one after the other differ at least

@@ -8,8 +8,8 @@ from lab.simulator.budget.engine import NoisyTimes
 from lab.simulator.budget.run import BudgetedEngineSpec
 from lab.simulator.fleet.member import SimulatedMemberSpec
 from lab.simulator.fleet.run import FleetRequest
+from lab.simulator.roofline import Roofline
 from relserve.policies.budget.variants import make as make_budget
-from relserve.policies.model.roofline import Roofline
 
 QUICK = Roofline(3e-3, 6e-3, 2.7e-5, 0.0, 2e-5, 5e-8, 0.0)
 SLOW = Roofline(5e-3, 13e-3, 9e-5, 0.0, 2e-5, 1e-7, 0.0)

@@ -13,12 +13,12 @@ from lab.simulator.budget.run import BudgetedEngineSpec, serve
 from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.run import simulate
 from lab.simulator.requests.sim_request import RequestSpec
+from lab.simulator.roofline import Roofline
 from relserve.policies.budget.state import Budget, BudgetView, EndedRequest
 from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import NAMES, make
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.state import BatchLimits, BlockMemory
-from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.work import Work
 
 ROOFLINE = Roofline(3e-3, 6e-3, 2.7e-5, 0.0, 2e-5, 5e-8, 0.0)

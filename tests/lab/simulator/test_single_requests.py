@@ -12,8 +12,10 @@ from lab.simulator.engine import RelQueryEngineSpec as RelEngineSpec
 from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.run import RequestsOutcome, simulate
 from lab.simulator.requests.sim_request import RequestSpec
+from lab.simulator.roofline import Roofline
 from lab.simulator.run import simulate as simulate_relqueries
 from lab.simulator.workflows.engine import WorkflowEngineSpec
+from lab.simulator.workflows.order import first_come
 from lab.simulator.workflows.run import simulate as simulate_workflows
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from lab.simulator.workload import RelSpec, RowSpec
@@ -23,11 +25,9 @@ from relserve.policies.caching.variants import NAMES, make
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.model.cache_costs import CacheCosts
 from relserve.policies.model.linear import CostModel
-from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.work import Column, Work
 from relserve.policies.scheduling import state as scheduling
 from relserve.policies.scheduling.variants import make as make_scheduling
-from relserve.policies.workflows.order import first_come
 
 COST = CostModel(1.4e-4, 2e-2, 1.4e-4, 2e-2)  # a decode costs what a token of a prompt does
 REPROJECT = Roofline(3e-3, 2e-2, 1.4e-4, 1e-9, 3e-5, 6e-7, 2e-5)

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.simulator.events import EventHeap
+from lab.simulator.workflows.budget import StepBudget
 from lab.simulator.workflows.engine import WorkflowEngineSpec
+from lab.simulator.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from lab.simulator.workflows.run import Arrive, Coordinator, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from relserve.policies.dispatch.finish import PredictedFinish
@@ -23,8 +25,6 @@ from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.dispatch.variants import NAMES, make
 from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.state import EngineLimits
-from relserve.policies.workflows.budget import StepBudget
-from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from relserve.policies.workflows.stages import StageLearner
 
 COST = CostModel(1e-3, 0.1, 0.01, 0.2)  # seconds: a token 1 ms, a prompts' step 0.1, a row 0.01, decodes 0.2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lab.simulator.roofline import Roofline
 from relserve.policies.model.cache_costs import CacheCosts, MeasuredCosts
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.local_cost import LocalCost
 from relserve.policies.model.online import FixedCost, OnlineCost
-from relserve.policies.model.roofline import Roofline
 from relserve.policies.model.step_time import OnlineFit, StepTime
 from relserve.policies.model.structured import OURS, PUBLISHED, StepModel
 from relserve.policies.model.work import Work

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.simulator.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from lab.simulator.workflows.queue import StepQueue
-from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from relserve.policies.workflows.types import QueuedStep
 from tests.policies.workflows.steps import queued
 

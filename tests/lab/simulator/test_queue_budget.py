@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lab.simulator.workflows.budget import StepBudget
 from relserve.policies.model.linear import CostModel
-from relserve.policies.workflows.budget import StepBudget
 
 
 def test_the_budget_is_large_where_prompts_queue_up_and_small_where_not() -> None:

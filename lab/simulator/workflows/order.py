@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from relserve.policies.scheduling.due import HOPELESS_S
 from relserve.policies.workflows.types import QueuedStep
 from relserve.policies.workflows.urgency import latest_start_s
 
 PLAIN_SLO_S = 300.0  # after which a relQuery without a deadline counts as due
-HOPELESS_S = 120.0  # by which a workflow steps back that cannot be in time any more
 
 
 class OrderKey(NamedTuple):
