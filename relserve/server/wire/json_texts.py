@@ -45,13 +45,12 @@ def written(array: pa.Array) -> pa.Array:
 
 
 def _structs(array: pa.Array) -> pa.Array:
-    parts: list[pa.Array | pa.Scalar] = []
+    parts: list[pa.Array | pa.Scalar] = [pa.repeat(_bytes("{"), len(array))]
     for i in range(array.type.num_fields):  # Arrow's flatten() aborts the process for a union inside
-        child = array.field(i)
-        opening = "{" if i == 0 else ","
+        comma = "," if i else ""
         parts += (
-            _bytes(f"{opening}{_quoted(array.type.field(i).name)}:"),
-            pc.fill_null(written(child), _NULL),
+            _bytes(f"{comma}{_quoted(array.type.field(i).name)}:"),
+            pc.fill_null(written(array.field(i)), _NULL),
         )
     return with_nulls(pc.binary_join_element_wise(*parts, b"}", b""), array)
 

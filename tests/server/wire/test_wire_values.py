@@ -112,6 +112,7 @@ def test_a_time_whose_offset_is_lost_is_no_value() -> None:
         ("{'j': '{\"a\": 1}'::JSON, 'i': INTERVAL 1 MONTH, 'x': '\\xDE'::BLOB}",
          '{"j":{"a": 1},"i":"1 mon","x":"\\\\xde"}'),
         ("{'s': {'t': []::INTEGER[]}}", '{"s":{"t":[]}}'),
+        ("{'s': {}, 't': 1}", '{"s":{},"t":1}'),
         ("[[1], NULL, [NULL, 2], []]", "[[1],null,[null,2],[]]"),
         ("[{'a': 1}, NULL]", '[{"a":1},null]'),
         ("[{'a': 1}]::STRUCT(a INTEGER)[1]", '[{"a":1}]'),
