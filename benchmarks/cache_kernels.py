@@ -25,15 +25,15 @@ from relserve_kernels.absorbed import attend_absorbed
 from relserve_kernels.cpu import build
 from relserve_kernels.cpu.instructions import instructions, multiplies
 from relserve_kernels.pages import PagedX
-from relserve_kernels.reproject import attend_reprojected
 from relserve_kernels.store import store_x
 from torch import Tensor
 
 from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
+from lab.kernels.reprojected import attend_reprojected
 
-ROOMS = ("kernels/relserve_kernels",)
+ROOMS = ("kernels/relserve_kernels", "lab/kernels/reprojected.py")
 HEADLINE = {
     "absorbed_over_kv": Lower(0.4, by_cpu=True), "absorbed_over_kv_median": Lower(0.3, by_cpu=True),
     "absorbed_over_kv_bfloat16": Untold("the same as absorbed_over_kv"),

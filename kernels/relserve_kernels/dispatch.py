@@ -8,11 +8,11 @@ from torch import Tensor, device
 
 from relserve_kernels import reference
 from relserve_kernels.cpu import build, native, plain
-from relserve_kernels.pages import PagedX, Project, ProjectKeys
+from relserve_kernels.pages import PagedX, ProjectKeys
 
 
 class Path(Protocol):
-    """What each path offers; `store`, `absorbed` and `reproject` say what the functions do."""
+    """What each path offers; `store` and `absorbed` say what the functions do."""
 
     def store_x(self, x: Tensor, pool: Tensor, slots: Tensor) -> None:
         """See store.store_x."""
@@ -42,11 +42,6 @@ class Path(Protocol):
         out: Tensor,
     ) -> None:
         """See absorbed.attend_value_absorbed."""
-
-    def attend_reprojected(
-        self, query: Tensor, query_start: Tensor, x: PagedX, project: Project, scale: float, out: Tensor
-    ) -> None:
-        """See reproject.attend_reprojected."""
 
 
 def path_for(where: device) -> Path:

@@ -141,21 +141,6 @@ def check_weight(name: str, weight: Tensor, query: Tensor, x: PagedX) -> None:
         )
 
 
-class Project(Protocol):
-    """Keys, rotated where the model rotates them, and values."""
-
-    def __call__(self, positions: Tensor, rows: Tensor, /) -> tuple[Tensor, Tensor]:
-        """Project rows of X.
-
-        Args:
-            positions: int64 [t], each row's place in its sequence.
-            rows: [t, d].
-
-        Returns:
-            Keys and values, each [t, kv_heads, head_dim].
-        """
-
-
 class ProjectKeys(Protocol):
     """Keys alone, rotated where the model rotates them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from relserve_kernels.pages import PagedX, Project, ProjectKeys, QuerySpan, causal_mask, spans
+from relserve_kernels.pages import PagedX, ProjectKeys, QuerySpan, causal_mask, spans
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -49,20 +49,6 @@ def attend_value_absorbed(
         keys = project_keys(torch.arange(span.num_tokens, device=rows.device), rows).float()
         scores = torch.einsum("mhe,nhe->mhn", query[span.first : span.stop].float(), keys) * scale
         out[span.first : span.stop] = _values_of(scores, rows.float(), span, wv, value_bias).to(out.dtype)
-
-
-def attend_reprojected(
-    query: Tensor, query_start: Tensor, x: PagedX, project: Project, scale: float, out: Tensor
-) -> None:
-    """Keys and values are projected again from X; see reproject.attend_reprojected."""
-    for span in spans(query_start, x):
-        rows = x.rows(span.sequence, span.num_tokens)
-        keys, values = project(torch.arange(span.num_tokens, device=rows.device), rows)
-        group = query.shape[1] // keys.shape[1]
-        keys, values = (each.float().repeat_interleave(group, 1) for each in (keys, values))
-        scores = torch.einsum("mhe,nhe->mhn", query[span.first : span.stop].float(), keys) * scale
-        shares = _shares(scores, span)
-        out[span.first : span.stop] = torch.einsum("mhn,nhe->mhe", shares, values).to(out.dtype)
 
 
 def _values_of(

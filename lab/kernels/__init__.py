@@ -1,1 +1,1 @@
-"""The Triton kernels compiled ahead as a check, and what bytes and FLOPs allow on a GPU."""
+"""Checks of the Triton kernels, compiled ahead and against bytes and FLOPs; and Apt-Serve's way to attend."""

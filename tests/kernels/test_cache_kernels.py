@@ -13,7 +13,6 @@ from relserve_kernels.absorbed import attend_absorbed, attend_value_absorbed
 from relserve_kernels.cpu import build, native, plain
 from relserve_kernels.dispatch import path_for
 from relserve_kernels.pages import PagedX
-from relserve_kernels.reproject import attend_reprojected, keys_and_values
 from relserve_kernels.store import store_x
 from torch import Tensor
 
@@ -103,32 +102,6 @@ def test_values_alone_absorbed_where_keys_have_positions(path: Any, dtype: torch
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_reprojected_is_attention_over_keys_and_values(path: Any, dtype: torch.dtype) -> None:
-    batch = batch_of(MIXED, dtype)
-    out, keys = batch.poisoned(), turned_keys(batch)
-
-    def project(positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        return keys(positions, rows), torch.einsum("nd,dhe->nhe", rows, batch.wv) + batch.value_bias
-
-    path.attend_reprojected(batch.query, batch.query_start, batch.x, project, batch.scale, out)
-    assert_near(out, expected(batch, keys))
-
-
-def test_reprojected_heads_are_shared_by_groups_of_queries(path: Any) -> None:
-    batch = batch_of(MIXED, torch.float32, num_heads=4)
-    out = batch.poisoned()
-    shared = [weight[:, [0, 0, 2, 2]] for weight in (batch.wk, batch.wv)]
-
-    def project(positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        keys, values = (torch.einsum("nd,dhe->nhe", rows, weight[:, ::2]) for weight in shared)
-        return keys, values
-
-    path.attend_reprojected(batch.query, batch.query_start, batch.x, project, batch.scale, out)
-    same = batch._replace(wk=shared[0], wv=shared[1], value_bias=torch.zeros_like(batch.value_bias))
-    assert_near(out, expected(same, plain_keys(same)))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_storing_writes_the_slots_and_nothing_else(path: Any, dtype: torch.dtype) -> None:
     before = torch.randn(9, 24 * 5 + 3).to(dtype)
     after = before.clone()
@@ -154,26 +127,14 @@ def test_a_weight_in_the_models_own_order_is_read_by_its_strides(path: Any) -> N
     assert_near(found[0], found[1])
 
 
-def test_keys_and_values_of_a_sequence_for_a_switch() -> None:
-    batch = batch_of(MIXED, torch.float32)
-    keys, values = keys_and_values(batch.x, 3, 4, lambda positions, rows: (rows + positions[:, None], rows))
-    assert torch.equal(values, batch.texts[3][:4])
-    assert torch.equal(keys, batch.texts[3][:4] + torch.arange(4)[:, None])
-
-
 @COMPILED
 def test_the_front_door_takes_the_path_of_the_device() -> None:
     batch = batch_of(MIXED, torch.float32)
     keys = plain_keys(batch)
-    found = [batch.poisoned() for _ in range(3)]
+    found = [batch.poisoned() for _ in range(2)]
     asked = (batch.query, batch.query_start, batch.x)
     attend_absorbed(*asked, batch.wk, batch.wv, batch.value_bias, batch.scale, found[0])
     attend_value_absorbed(*asked, keys, batch.wv, batch.value_bias, batch.scale, found[1])
-
-    def project(positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        return keys(positions, rows), torch.einsum("nd,dhe->nhe", rows, batch.wv) + batch.value_bias
-
-    attend_reprojected(*asked, project, batch.scale, found[2])
     for each in found:
         assert_near(each, expected(batch, keys))
     pool = torch.zeros(2, 3, 4)

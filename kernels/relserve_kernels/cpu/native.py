@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from relserve_kernels.cpu import plain
-from relserve_kernels.cpu.plain import attend_reprojected, attend_value_absorbed
+from relserve_kernels.cpu.plain import attend_value_absorbed
 from relserve_kernels.pages import PagedX, QuerySpan, spans
 
-__all__ = ["attend_absorbed", "attend_reprojected", "attend_value_absorbed", "store_x"]
+__all__ = ["attend_absorbed", "attend_value_absorbed", "store_x"]
 
 _VECTOR_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relserve_kernels.pages import PagedX, Project, ProjectKeys, QuerySpan, causal_mask, spans
+from relserve_kernels.pages import PagedX, ProjectKeys, QuerySpan, causal_mask, spans
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -81,16 +81,6 @@ def attend_value_absorbed(
         asked = query[span.first : span.stop].transpose(0, 1) * scale
         shares = _shares(torch.bmm(asked, keys.permute(1, 2, 0)), span)
         out[span.first : span.stop] = _values_of(shares, rows, wv, value_bias)
-
-
-def attend_reprojected(
-    query: Tensor, query_start: Tensor, x: PagedX, project: Project, scale: float, out: Tensor
-) -> None:
-    """Attend over keys and values projected again; see reproject.attend_reprojected."""
-    for span in spans(query_start, x):
-        rows = x.rows(span.sequence, span.num_tokens)
-        keys, values = project(torch.arange(span.num_tokens), rows)
-        out[span.first : span.stop] = _attend(query[span.first : span.stop], keys, values, span, scale)
 
 
 def _shares(scores: Tensor, span: QuerySpan) -> Tensor:

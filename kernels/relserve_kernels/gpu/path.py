@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 import triton
 from torch import Tensor
 
 from relserve_kernels.gpu import kernels
 from relserve_kernels.gpu.tiles import GATHER_WIDE, STORE_WIDE, WARPS, tiles_of
-from relserve_kernels.pages import PagedX, Project, ProjectKeys, QuerySpan, causal_mask, spans
+from relserve_kernels.pages import PagedX, ProjectKeys, QuerySpan, causal_mask, spans
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -88,23 +87,6 @@ def attend_value_absorbed(
         shares = scores.masked_fill(~causal_mask(span, rows.device), float("-inf")).softmax(-1).to(rows.dtype)
         found = torch.bmm(torch.matmul(shares, rows), wv.transpose(0, 1)).transpose(0, 1)
         out[span.first : span.stop] = found if value_bias is None else found + value_bias
-
-
-def attend_reprojected(
-    query: Tensor, query_start: Tensor, x: PagedX, project: Project, scale: float, out: Tensor
-) -> None:
-    """Attend over keys and values projected again; see reproject.attend_reprojected."""
-    asking = list(spans(query_start, x))
-    for span, rows in zip(asking, gathered(asking, x), strict=True):
-        keys, values = project(torch.arange(span.num_tokens, device=rows.device), rows)
-        asked, keys, values = (
-            each.transpose(0, 1)[None] for each in (query[span.first : span.stop], keys, values)
-        )
-        found = F.scaled_dot_product_attention(
-            asked, keys, values, attn_mask=causal_mask(span, rows.device), scale=scale,
-            enable_gqa=asked.shape[1] != keys.shape[1],
-        )  # fmt: skip
-        out[span.first : span.stop] = found[0].transpose(0, 1)
 
 
 def gathered(asking: list[QuerySpan], x: PagedX) -> list[Tensor]:
