@@ -8,7 +8,6 @@ from collections.abc import Callable
 from relserve.errors import ProtocolError
 from relserve.server.wire import types
 from relserve.server.wire.body import MessageBody
-from relserve.server.wire.interval_values import duckdb_interval, read_interval
 from relserve.server.wire.moments import (
     DAY,
     EPOCH_DAYS,
@@ -22,6 +21,11 @@ from relserve.server.wire.moments import (
 _INFINITE = {2**31 - 1: "infinity", -(2**31): "-infinity", 2**63 - 1: "infinity", -(2**63): "-infinity"}
 _ERA = re.compile(r"(?<!\s)\s++(BC|AD)$", re.IGNORECASE)
 _ZONE = re.compile(r"(?<!\s)\s*+([+-]\d\d?(:?\d\d){0,2}|Z)$", re.IGNORECASE)
+_NUMBER = r"[+-]?+[\d.]++"
+_ISO_INTERVAL = re.compile(
+    rf"P(?:(?P<year>{_NUMBER})Y)?(?:(?P<month>{_NUMBER})M)?(?:(?P<week>{_NUMBER})W)?(?:(?P<day>{_NUMBER})D)?"
+    rf"(?:T(?:(?P<hour>{_NUMBER})H)?(?:(?P<minute>{_NUMBER})M)?(?:(?P<second>{_NUMBER})S)?)?"
+)
 
 
 def _date_words(text: str) -> str:
@@ -49,6 +53,14 @@ def _timestamp_words(text: str) -> str:
     return _ZONE.sub("", words) if ":" in words else words
 
 
+def _interval_words(text: str) -> str:
+    """In DuckDB's words, which know neither the form of ISO 8601 nor a plus."""
+    words = text.strip()
+    if iso := _ISO_INTERVAL.fullmatch(words):
+        words = " ".join(f"{value} {unit}" for unit, value in iso.groupdict().items() if value is not None)
+    return words.replace("+", "")
+
+
 def _read_date(body: MessageBody) -> str:
     days = body.int32()
     return _INFINITE.get(days) or moment_of_day(days + EPOCH_DAYS).as_duckdb()
@@ -72,7 +84,7 @@ def _read_timetz(body: MessageBody) -> str:
 
 def _read_interval(body: MessageBody) -> str:
     micros, days, months = body.int64(), body.int32(), body.int32()
-    return duckdb_interval(months, days, micros)
+    return f"{months} months {days} days {micros} microseconds"
 
 
 TEXT_WORDS: dict[int, Callable[[str], str]] = {
@@ -81,7 +93,7 @@ TEXT_WORDS: dict[int, Callable[[str], str]] = {
     types.TIMETZ: str.strip,
     types.TIMESTAMP: _timestamp_words,
     types.TIMESTAMPTZ: _instant_words,
-    types.INTERVAL: lambda text: duckdb_interval(*read_interval(text)),
+    types.INTERVAL: _interval_words,
 }
 BINARY_WORDS: dict[int, Callable[[MessageBody], str]] = {
     types.DATE: _read_date,
