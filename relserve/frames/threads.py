@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from functools import partial
 from typing import TypeVar
+
+from relserve.engines.daemon_thread import in_daemon_thread
 
 T = TypeVar("T")
 
@@ -22,19 +23,9 @@ async def in_thread(work: Callable[[threading.Event], T]) -> T:
         work: given an event that is set when nobody waits for the result any more.
     """
     cancel = threading.Event()
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(work(cancel))
-        except BaseException as error:
-            done.set_exception(error)
-
     context = contextvars.copy_context()
-    done.set_running_or_notify_cancel()
-    threading.Thread(target=context.run, args=(run,), name="relserve-dataframe", daemon=True).start()
     try:
-        return await asyncio.wrap_future(done)
+        return await in_daemon_thread(partial(context.run, work, cancel))
     except BaseException:  # not on success: a lazy frame keeps the event for when it is collected
         cancel.set()
         raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from relserve.call.relquery import Reply, Submission
-from relserve.engines.local.daemon_thread import in_daemon_thread
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local.engine import LocalEngine
 from relserve.errors import EngineDeadError
 from relserve.machine import traces

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from relserve.call.relquery import Reply, Submission
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.fleet.engine_host import THREADS, EngineHost, Up
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import AT_SOCKET, ApiPlace, Launched, known_as
 from relserve.engines.fleet.placing import GPU, why_unplaceable
 from relserve.engines.fleet.ray_head import RayHead
 from relserve.engines.fleet.state_channel import LOOPBACK, StateChannel
-from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.log import one_line
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, RelserveError

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from relserve.call.prefix_share import BLOCK
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local import cpu
 from relserve.engines.local.converted import convert, is_unconverted
-from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
 from relserve.engines.local.kv_cache import cache_of, refusal
 from relserve.engines.local.label_read import as_read, refuse_other_logprobs

@@ -11,8 +11,8 @@ from functools import partial
 from textwrap import shorten
 
 from relserve.call.relquery import Reply, Submission
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local.admitted import Admitted
-from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.dialogue import Dialogue, TokenizedPrompt, usage_of
 from relserve.engines.local.log import EngineGone, one_line, why_refused
 from relserve.engines.local.prompts import speakable

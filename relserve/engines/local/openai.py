@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local.asgi_socket import AsgiSocket, send_error
-from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.entering import CallerLeft, Entering, OpenAICaller, send_refusal
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine

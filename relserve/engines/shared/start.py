@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relserve.engines.local.daemon_thread import in_daemon_thread
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local.log import last_error, size_of
 from relserve.engines.shared.greeting import Resident
 from relserve.engines.shared.place import EnginePlace, holder, is_held, take_lock

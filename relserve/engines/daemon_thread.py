@@ -32,5 +32,5 @@ def in_daemon_thread(work: Callable[[], T]) -> asyncio.Future[T]:
         with contextlib.suppress(RuntimeError):  # the loop may have been closed meanwhile
             loop.call_soon_threadsafe(settle, *outcome)
 
-    threading.Thread(target=run, name="relserve-engine-work", daemon=True).start()
+    threading.Thread(target=run, name="relserve-work", daemon=True).start()
     return future
