@@ -66,11 +66,13 @@ class FilterCascade(Protocol):
     def rows_to_ask(self, scores: FloatArray, answers: Mapping[int, bool]) -> list[int]:
         """Indexes of the rows that the large model must answer next, a batch of distinct unanswered rows.
 
-        Empty once the cascade can decide the rest. All rows of a batch are to be answered before the next call.
+        Empty once the cascade can decide the rest. All rows of a batch are to be answered before the next
+        call.
 
         Args:
-            scores: the proxy's probability of true for each distinct row, [rows]. NaN where the proxy failed: such a
-                row is always asked.
+            scores: the proxy's probability of true for each distinct row, [rows]. NaN where the proxy
+                failed: such a row is always asked. A proxy that was learnt from answers has NaN for the rows
+                of these answers.
             answers: by index of the row, what the large model has said so far.
         """
 
