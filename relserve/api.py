@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import relserve_duckdb
 
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.kept_pace import shared_paces
+from relserve.cache.kept_usage import UsageBook, shared_book
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
 from relserve.call.slo import classes, slo_of
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
+from relserve.prices.prices import Prices
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
 from relserve.session.model_hosts import ModelHosts
@@ -185,7 +188,7 @@ def new_session(
         return find_engine(asked, *ways, name in (None, model))
 
     kept = _cache(settings) if cache else None
-    history = History() if history is None else history
+    history = History(new_book(settings), login_name()) if history is None else history
     is_default = model is None and engine is None and not names_a_model()
     foreign = ForeignTables(announce, history) if is_default else None
     ends = settings.deadline_s if deadline is None else seconds_of("deadline", deadline)
@@ -195,7 +198,8 @@ def new_session(
     hosts = ModelHosts([model, settings.model], settings.model_hosts)
     paces = shared_paces(settings.cache_dir) if settings.keep_learnt else None
     return Session(
-        find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts, paces=paces
+        find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts, paces=paces,
+        prices=Prices.of(settings.prices, settings.hour_price),
     )  # fmt: skip
 
 
@@ -233,6 +237,19 @@ def _checked_budget(engine: Engine | None, step_budget: str | None) -> str | Non
     if engine is not None:
         raise UsageError("give engine= or step_budget=, not both: an engine object has been set up already")
     return step_budget
+
+
+def login_name() -> str:
+    """Who runs this process; "" where the system does not say."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+def new_book(settings: Settings) -> UsageBook | None:
+    """Where tokens and money are added up for later processes; None where nothing learnt is kept."""
+    return shared_book(settings.cache_dir) if settings.keep_learnt else None
 
 
 def _cache(settings: Settings) -> AnswerCache | None:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -73,16 +74,12 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def _engine(text: str) -> str:
-    if text.strip().lower() not in (SHARED, OWN):
-        raise ValueError("neither")
-    return text.strip().lower()
+    return (SHARED, OWN)[(SHARED, OWN).index(text.strip().lower())]
 
 
 def kv_cache_of(text: str) -> str:
     """One of KV_CACHES; raises ValueError."""
-    if text.strip().lower() not in KV_CACHES:
-        raise ValueError("none of them")
-    return text.strip().lower()
+    return KV_CACHES[KV_CACHES.index(text.strip().lower())]
 
 
 def _admission(text: str) -> str:
@@ -125,24 +122,13 @@ def _weights(text: str) -> dict[str, float]:
     return weights
 
 
-def _minutes(text: str) -> float:
-    minutes = float(text)
-    if not 0 <= minutes < math.inf:
-        raise ValueError("below 0, or without end")
-    return minutes
+def _number(least: float, most: float = sys.float_info.max) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        if not least <= (number := float(text)) <= most:
+            raise ValueError(f"not from {least} to {most}")
+        return number
 
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < math.inf:
-        raise ValueError("not above 0, or without end")
-    return seconds
-
-
-def _deadline(text: str) -> float:
-    if (seconds := _seconds(text)) < 0.001 or seconds > 7 * 86400:
-        raise ValueError("too short, or too long")
-    return seconds
+    return parse
 
 
 def _folder(text: str) -> Path:
@@ -203,7 +189,7 @@ class Settings:
         "allowed",
         _hosts,
     )
-    timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
+    timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _number(1e-9))
     max_retries: int = _setting(
         6, "how often one HTTP request is retried after 429, 5xx or a time-out, at least 0", _at_least(0)
     )
@@ -225,7 +211,7 @@ class Settings:
         _engine,
     )
     engine_idle_min: float = _setting(
-        15.0, "after how many minutes without work a shared engine ends; 0: never", _minutes
+        15.0, "after how many minutes without work a shared engine ends; 0: never", _number(0)
     )
     kv_cache: str = _setting(
         "kv",
@@ -270,7 +256,7 @@ class Settings:
         None,
         "the deadline of calls that give none, in seconds: rows without an answer by then are NULL; "
         "0.001 to 604800",
-        _deadline,
+        _number(0.001, 604800),
     )
     slo_classes: Mapping[str, Any] = _setting(
         None,
@@ -284,6 +270,10 @@ class Settings:
         "the policy that sets the number of tokens of each step of a local model, to keep limits: 'slack' "
         "(default), 'lens', 'static-N', 'slack-in-order', or 'off'",
         step_budget_of,
+    )
+    prices: Path | None = _setting(None, "a TOML file with prices of models, in US dollars", _folder)
+    hour_price: float | None = _setting(
+        None, "US dollars for an hour of this machine while a local model works, from 0 on", _number(0)
     )
     progress: bool | None = _setting(
         None, "whether progress bars are shown: 1, 0, or unset for terminals and notebooks", _flag

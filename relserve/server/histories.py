@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections import deque
 
+from relserve.cache.kept_usage import Counts, UsageBook, UsageKey
 from relserve.session.history import ErrorRecord, History, QueryRecord
 
 MAX_OWN = 1000  # relQueries of one client that are remembered to count its statements' tokens
@@ -14,7 +15,8 @@ MAX_OWN = 1000  # relQueries of one client that are remembered to count its stat
 class Histories:
     """The histories of a server's users; safe for several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, usage: UsageBook | None = None) -> None:
+        self.usage = usage or UsageBook()
         self._of_user: dict[str, History] = {}
         self._lock = threading.Lock()
         self._statements = itertools.count(1)
@@ -22,7 +24,7 @@ class Histories:
     def client(self, user: str, is_admin: bool) -> ClientHistory:
         """The history for a new client: records its user's, shows that; an admin's shows everybody's."""
         with self._lock:
-            own = self._of_user.setdefault(user, History())
+            own = self._of_user.setdefault(user, History(self.usage, user))
         return ClientHistory(self, own, is_admin)
 
     def new_statement(self) -> int:
@@ -53,7 +55,7 @@ class ClientHistory(History):
     """What one client asks, recorded with its user's other clients'."""
 
     def __init__(self, all_users: Histories, own: History, sees_all: bool) -> None:
-        super().__init__()
+        super().__init__(own.usage, own.user)
         self._all, self._own, self._sees_all = all_users, own, sees_all
         self.workflows = own.workflows
         self._mine: deque[QueryRecord] = deque(maxlen=MAX_OWN)
@@ -74,6 +76,10 @@ class ClientHistory(History):
     def queries(self) -> list[QueryRecord]:
         """See `History.queries`."""
         return [each for _, each in self._all.queries()] if self._sees_all else self._own.queries()
+
+    def usage_rows(self) -> list[tuple[UsageKey, Counts]]:
+        """See `History.usage_rows`."""
+        return self.usage.by_day() if self._sees_all else super().usage_rows()
 
     def errors(self) -> list[ErrorRecord]:
         """See `History.errors`."""

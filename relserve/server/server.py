@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from relserve_duckdb import Connection
 
+from relserve import api
 from relserve.engines.protocol import Engine
 from relserve.errors import ForbiddenError, ProtocolError, UsageError
 from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
@@ -44,6 +45,7 @@ from relserve.server.users.salts import Salts
 from relserve.server.users.tries import Tries
 from relserve.server.users.users import User, Users
 from relserve.session.history import ErrorRecord, QueryRecord
+from relserve.settings import load
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +86,7 @@ class Server:
         self.tls = tls_context(options.tls_cert, options.tls_key)
         self._needs_tls = self.tls is not None and self.users is not None
         self._log = _log_of(options)
-        self._histories = Histories()
+        self._histories = Histories(api.new_book(load()))
         self._clients: dict[int, ClientState] = {}
         self._workers: set[ClientWorker] = set()
         self._waiting: dict[Channel, None] = {}  # who have not said who they are, as they came

@@ -13,7 +13,8 @@ from relserve.call.relquery import Submission
 from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.policies.model.linear import CostModel
-from relserve.session.history import History, QueryRecord
+from relserve.session.history import History, QueryRecord, engine_seconds
+from relserve.session.likely_spending import LikelySpending, SpendingBasis
 from relserve.session.prompt_price import (
     ExpectedWork,
     LikelyOutput,
@@ -43,6 +44,7 @@ class Estimate:
         max_output_tokens: tokens if every answer is as long as it may be.
         seconds: from asking to the last answer, without the start of an engine; None: nothing to tell by.
         basis: what `seconds` rests on, or why it is None.
+        likely: the tokens and the money that it will likely take; None: nothing was looked for.
     """
 
     function: str
@@ -58,6 +60,7 @@ class Estimate:
     max_output_tokens: int
     seconds: float | None
     basis: str
+    likely: LikelySpending | None = None
 
 
 class Sizes(NamedTuple):
@@ -87,6 +90,7 @@ def estimate(
     history: History,
     num_cached: int | None,
     kept: Sequence[KeptPace] = (),
+    spending: SpendingBasis | None = None,
 ) -> Estimate:
     """What a relQuery that was not submitted would cost; starts no engine.
 
@@ -95,6 +99,7 @@ def estimate(
         history: of earlier relQueries, for their pace.
         num_cached: how many of its prompts have an answer that is kept; None: none is ever kept.
         kept: what the model's relQueries took in earlier processes.
+        spending: what tokens and money are told by; None: they are not.
     """
     local = engine if isinstance(engine, Estimable) else None
     sizes = (
@@ -116,10 +121,15 @@ def estimate(
             pace = by_cost(work, cost, local.max_num_seqs, output.longest)
         if pace.seconds is None and before.seconds is not None:
             pace = before
+    likely = None
+    if spending is not None:
+        counted = sizes.prompt_tokens if local is not None else None
+        times = len(submission.prompts) // max(1, len(spending.submission.prompts))
+        likely = spending.likely(output.mean, counted, times, pace.seconds)
     return Estimate(
         record.function, record.template, record.model, record.num_rows, record.num_null, record.num_distinct,
         num_cached, prompt_tokens, sizes.is_counted and not num_cached, sizes.shared,
-        num_sent * sizes.max_output, pace.seconds, pace.basis,
+        num_sent * sizes.max_output, pace.seconds, pace.basis, likely,
     )  # fmt: skip
 
 
@@ -165,7 +175,8 @@ def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, histor
     Args:
         is_learnt: whether the output tokens are those of earlier answers; else the function's tell, too.
     """
-    past = [q for q in history.queries() if q.model == record.model and q.state == "done" and _seconds(q) > 0]
+    past = [q for q in history.queries() if q.model == record.model and q.state == "done"]
+    past = [q for q in past if engine_seconds(q) > 0]
     past = sorted((q for q in past if _tokens(q)), key=_tokens)[-MAX_EVIDENCE:]
     if not past:
         return TimeEstimate(None, "nothing is known of this model's pace yet")
@@ -176,7 +187,7 @@ def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, histor
     tokens = work.prompt_tokens + work.num_prompts * output
     if _tokens(past[-1]) < MIN_EVIDENCE * tokens:
         return TimeEstimate(None, "earlier relQueries were too small to tell")
-    rate = sum(map(_tokens, past)) / sum(map(_seconds, past))
+    rate = sum(map(_tokens, past)) / sum(map(engine_seconds, past))
     return TimeEstimate(tokens / rate, f"{len(past)} earlier relQuer{'y' if len(past) == 1 else 'ies'}")
 
 
@@ -212,20 +223,16 @@ def _distance(tokens: float, others: float) -> float:
 
 def pace_of(record: QueryRecord) -> KeptPace | None:
     """What a relQuery took, for later processes; None where it tells nothing of the model's pace."""
-    if record.state != "done" or not _tokens(record) or _seconds(record) <= 0:
+    if record.state != "done" or not _tokens(record) or engine_seconds(record) <= 0:
         return None
     num_asked = record.num_done - record.num_cached
-    return KeptPace(record.function, num_asked, _tokens(record), record.usage.output_tokens, _seconds(record))
+    seconds = engine_seconds(record)
+    return KeptPace(record.function, num_asked, _tokens(record), record.usage.output_tokens, seconds)
 
 
 def _tokens(q: QueryRecord) -> int:
     """Tokens that the engine computed."""
     return q.usage.prompt_tokens - q.usage.cached_tokens + q.usage.output_tokens
-
-
-def _seconds(q: QueryRecord) -> float:
-    """How long it took, without the start of the engine where its own clock tells."""
-    return sum(q.phases) if q.phases is not None else q.seconds or 0.0
 
 
 def _sample(prompts: Sequence[str]) -> Sequence[str]:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from relserve.cache.kept_usage import Counts, UsageBook, UsageKey, today
 from relserve.call.phases import Phases
 from relserve.call.relquery import Usage
 from relserve.call.standing import Standing
 from relserve.errors import Failure
+from relserve.prices.price import HourPrice, Price
 from relserve.session.habits import Habit
 from relserve.session.workflows import Workflows
 
@@ -45,6 +47,16 @@ class QueryRecord:
     num_rows_done: int = 0  # table rows whose prompt has its reply; NULL rows need none
     standing: Standing | None = None  # of those that wait to be admitted; None: nobody does
     habit: Habit | None = None  # None: its answers show none
+    price: Price | None = None  # None: unknown
+    token_cost: float = 0.0  # US dollars, by a price of tokens
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars so far; None where nobody knows the price."""
+        if isinstance(self.price, HourPrice):
+            asked = self.num_done > self.num_cached
+            return self.price.cost(engine_seconds(self)) if asked else 0.0
+        return None if self.price is None else self.token_cost
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,15 @@ QUERY_SCHEMA = pa.schema(
         ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()), ("output_tokens", pa.int64()),
         ("thought_tokens", pa.int64()), ("seconds", pa.float64()), ("waiting_s", pa.float64()),
         ("core_s", pa.float64()), ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
-        ("waiting_rows", pa.int64()), ("estimate_s", pa.float64()),
+        ("waiting_rows", pa.int64()), ("estimate_s", pa.float64()), ("cost", pa.float64()),
+    ]
+)  # fmt: skip
+
+USAGE_SCHEMA = pa.schema(
+    [
+        ("day", pa.string()), ("user", pa.string()), ("model", pa.string()), ("function", pa.string()),
+        ("requests", pa.int64()), ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()),
+        ("output_tokens", pa.int64()), ("cost", pa.float64()), ("unpriced_requests", pa.int64()),
     ]
 )  # fmt: skip
 
@@ -85,11 +105,16 @@ ERROR_SCHEMA = pa.schema(
 class History:
     """The latest relQueries and failed rows, oldest dropped first; safe for several threads.
 
+    Args:
+        usage: where tokens and money are added up by day; None: in memory.
+        user: who asks.
+
     Attributes:
         workflows: the latest workflows that relQueries were a part of.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, usage: UsageBook | None = None, user: str = "") -> None:
+        self.usage, self.user = usage or UsageBook(), user
         self.workflows = Workflows()
         self._lock = threading.Lock()
         self._queries: deque[QueryRecord] = deque(maxlen=MAX_QUERIES)
@@ -118,6 +143,10 @@ class History:
         with self._lock:
             self._errors.append(error)
 
+    def spend(self, record: QueryRecord, kind: str, counts: Counts) -> None:
+        """Add up what a relQuery used; see `UsageBook`."""
+        self.usage.add(UsageKey(today(), self.user, record.model, record.function, kind), counts)
+
     def queries(self) -> list[QueryRecord]:
         """The relQueries on record, oldest first."""
         with self._lock:
@@ -145,6 +174,14 @@ class History:
         """llm_queries(): see `query_rows`."""
         return pa.Table.from_pylist(self.query_rows(), QUERY_SCHEMA)
 
+    def usage_rows(self) -> list[tuple[UsageKey, Counts]]:
+        """What the user asked, by day, model and function."""
+        return [(key, counts) for key, counts in self.usage.by_day() if key.user == self.user]
+
+    def usage_table(self) -> pa.Table:
+        """llm_usage(): one row a day, user, model and function, columns of `USAGE_SCHEMA`."""
+        return pa.Table.from_pylist([_usage_row(*each) for each in self.usage_rows()], USAGE_SCHEMA)
+
     def errors_table(self) -> pa.Table:
         """llm_errors(): see `error_rows`."""
         return pa.Table.from_pylist(self.error_rows(), ERROR_SCHEMA)
@@ -162,5 +199,20 @@ def _query_row(q: QueryRecord) -> dict[str, Any]:
         waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
         tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
         waiting_rows=standing.num_waiting if standing else 0,
-        estimate_s=standing.estimate_s if standing else None,
+        estimate_s=standing.estimate_s if standing else None, cost=q.cost,
     )  # fmt: skip
+
+
+def _usage_row(key: UsageKey, counts: Counts) -> dict[str, Any]:
+    is_known = counts.unpriced < counts.requests or not counts.requests
+    return dict(
+        day=key.day, user=key.user, model=key.model, function=key.function, requests=counts.requests,
+        prompt_tokens=counts.prompt_tokens, cached_tokens=counts.cached_tokens,
+        output_tokens=counts.output_tokens, cost=counts.cost if is_known else None,
+        unpriced_requests=counts.unpriced,
+    )  # fmt: skip
+
+
+def engine_seconds(q: QueryRecord) -> float:
+    """How long it took, without the start of the engine where its own clock tells."""
+    return sum(q.phases) if q.phases is not None else q.seconds or 0.0

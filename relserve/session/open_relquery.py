@@ -19,6 +19,7 @@ from relserve.errors import OptionError
 from relserve.machine import traces
 from relserve.machine.hardware import machine_key
 from relserve.machine.kept_calibrations import KeptCalibration
+from relserve.prices.prices import Prices
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.calibrated_calls import calibration_of_call, calibrator_for
 from relserve.session.estimate import pace_of
@@ -64,6 +65,7 @@ class OpenRelQuery:
         cache_salt: str | None = None,
         paces: PaceFile | None = None,
         shows_fitted: bool = True,
+        prices: Prices | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
@@ -78,8 +80,9 @@ class OpenRelQuery:
         self.record = QueryRecord(
             rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement,
             habit=habit_of(site, engine.model),
+            price=None if prices is None else prices.find(engine.model),
         )  # fmt: skip
-        self._recorder = Recorder(history, self.record)
+        self._recorder = Recorder(history, self.record, site.kind)
         self._prior = EmptyPrior(site, self._recorder, cancel)
         self._kept_calibration: KeptCalibration | None = None
         self._shows_fitted = shows_fitted

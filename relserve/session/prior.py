@@ -80,6 +80,7 @@ class EmptyPrior:
         cached.keep((todo[reply.index], reply) for reply in good)
         usage = Usage(*map(sum, zip(*(reply.usage for reply in came), strict=True)))
         self._recorder.add_replies(0, 0, 0, usage)
+        self._recorder.spent(came, 0, 0)
         self._recorder.add_phases(phases_of([reply.times for reply in came if reply.times is not None]))
         return [*replies, *came]
 

@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from relserve.cache.kept_usage import Counts
 from relserve.call.answer_types import Answer
 from relserve.call.phases import Phases
 from relserve.call.relquery import Reply, Usage
 from relserve.call.standing import Standing
 from relserve.errors import Cancelled, Failure
+from relserve.prices.price import HourPrice, TokenPrice
 from relserve.session.history import ErrorRecord, History, QueryRecord
 
 MAX_PROMPT_ON_RECORD = 500
@@ -26,13 +28,13 @@ class Recorder:
             nothing was asked, does not count.
     """
 
-    def __init__(self, history: History, record: QueryRecord) -> None:
-        self.record, self._history = record, history
+    def __init__(self, history: History, record: QueryRecord, kind: str = "") -> None:
+        self.record, self._history, self._kind = record, history, kind
         self._lock = threading.Lock()
         self._num_asking = 0  # rounds under way
         self._began_s = self._asked_s = 0.0
         self._end: tuple[str, str | None] = "done", None  # state and error, once no round is under way
-        self._is_closed = False
+        self._is_closed, self._billed = False, 0.0
         history.begin(record)
 
     @contextmanager
@@ -52,6 +54,7 @@ class Recorder:
                 self._num_asking -= 1
                 if not self._num_asking:
                     self._asked_s += time.monotonic() - self._began_s
+                    self._bill_time()
                     self.record.standing = None
                     self._tell_end()
 
@@ -70,6 +73,23 @@ class Recorder:
             record.num_cached += num_cached
             record.num_rows_done += num_rows
             record.usage = Usage(*map(sum, zip(record.usage, usage, strict=True)))
+
+    def spent(self, replies: Sequence[Reply], num_bytes: int, num_rows: int | None = None) -> None:
+        """The engine gave replies to prompts of so many bytes.
+
+        Args:
+            num_rows: rows that they are about, where they are not one each.
+        """
+        record, price = self.record, self.record.price
+        used = Usage(*map(sum, zip(*(reply.usage for reply in replies), strict=True)))
+        num = len(replies) if num_rows is None else num_rows
+        cost = 0.0
+        if isinstance(price, TokenPrice):
+            cost = sum(price.cost(reply.usage) for reply in replies)
+            with self._lock:
+                record.token_cost += cost
+        counts = Counts(num, num_bytes, *used[:3], cost, num if price is None else 0)
+        self._history.spend(record, self._kind, counts)
 
     def saw(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
         """A batch of replies, and the answers that they are, which may show a habit of the model's."""
@@ -106,6 +126,15 @@ class Recorder:
                     self._end = _end_by(error)
                 if not self._num_asking:
                     self._tell_end()
+
+    def _bill_time(self) -> None:
+        """Add up what the time so far cost, where it is by the hour."""
+        record = self.record
+        if isinstance(record.price, HourPrice):
+            record.seconds = self._asked_s
+            cost = record.cost or 0.0
+            self._history.spend(record, self._kind, Counts(cost=cost - self._billed))
+            self._billed = cost
 
     def _tell_end(self) -> None:
         self.record.seconds = self._asked_s

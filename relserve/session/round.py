@@ -14,6 +14,7 @@ from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Key
+from relserve.session.likely_spending import size_of
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
@@ -113,13 +114,15 @@ class Round:
 
         Raises: as `OpenRelQuery.ask`.
         """
-        engine = engine_for(self._engine, submission)
+        engine, lead = engine_for(self._engine, submission), size_of(submission.lead)
         pending = PendingReplies(engine, submission, ends_s, self._recorder.stands)
         try:
             while (replies := pending.next_batch(self._watch.cancel)) is not None:
                 if not replies:  # it was told where it stands
                     self._show()
                     continue
+                sizes = (size_of(submission.prompts[reply.index]) + lead for reply in replies)
+                self._recorder.spent(replies, sum(sizes))
                 self._cached.confirm(self._watch.cancel)
                 self._take(self._kept(replies))
                 self._show()

@@ -17,10 +17,12 @@ from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.model.linear import CostModel
+from relserve.prices.prices import Prices
 from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import FoldedRows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
+from relserve.session.likely_spending import SpendingBasis
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_key, submission_of
 from relserve.session.pending_replies import PendingReplies
@@ -47,6 +49,7 @@ class Session:
         model_hosts: the servers that calls in SQL may name.
         cache_salt: see `Submission`.
         paces: where it is kept how long relQueries took, for EXPLAIN in other processes; None: nowhere.
+        prices: what models cost.
         keeps_calibrations: whether its SQL may keep calibrations, which are files of whoever runs it.
     """
 
@@ -61,6 +64,7 @@ class Session:
     cache_salt: str | None = None
     paces: PaceFile | None = None
     keeps_calibrations: bool = True
+    prices: Prices = field(default_factory=Prices)
 
     def run(
         self,
@@ -133,7 +137,7 @@ class Session:
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
             step=self._in_time(site, step),
             is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
-            shows_fitted=self.keeps_calibrations,
+            shows_fitted=self.keeps_calibrations, prices=self.prices,
         )  # fmt: skip
 
     def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:
@@ -201,5 +205,8 @@ class Session:
         asked = all_asked(replace(submission, prompts=[*submission.prompts, *empty.prompts]))
         times = len(asked.prompts) // max(1, len(submission.prompts) + len(empty.prompts))
         num_kept = None if num_cached is None else (num_cached + num_empty) * times
-        found = estimate(engine, asked, record, self.history, num_kept, kept)
+        seen = self.history.usage.of_kind(engine.model, site.kind)
+        num_sent = len(submission.prompts) - (num_cached or 0)
+        spending = SpendingBasis(submission, num_sent, seen, self.prices.find(engine.model))
+        found = estimate(engine, asked, record, self.history, num_kept, kept, spending)
         return replace(found, num_cached=num_cached)

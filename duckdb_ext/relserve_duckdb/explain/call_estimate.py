@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relserve.session.estimate import Estimate
+from relserve.session.likely_spending import LikelySpending
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,16 @@ class CallEstimate:
     @property
     def seconds(self) -> float | None:
         return None if self.estimate is None or self.untold else self.estimate.seconds
+
+    @property
+    def likely(self) -> LikelySpending | None:
+        """The tokens and the money that it will likely take; None where they cannot be told."""
+        return None if self.estimate is None or self.untold else self.estimate.likely
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars; None: unknown."""
+        return None if self.likely is None else self.likely.cost
 
     @property
     def seconds_from(self) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+from relserve.call.hosts import is_url
+from relserve.prices.price import dollars
 from relserve.session.estimate import Estimate
 from relserve_duckdb.explain.call_estimate import CallEstimate
 
@@ -18,7 +20,8 @@ GAP, CUT = "  ", "...')"
 def calls_table(calls: Sequence[CallEstimate], width: int) -> str:
     """The table as far as it fits: long calls are shortened, then the last columns left out."""
     is_cached = any(call.estimate is not None and call.estimate.num_cached is not None for call in calls)
-    columns = [column for column in _COLUMNS if is_cached or column.head != "cached"]
+    left_out = ({"cached"} if not is_cached else set()) | ({"cost"} if not is_priced(calls) else set())
+    columns = [column for column in _COLUMNS if column.head not in left_out]
     cells = [[column.head, *(column.cell(call) for call in calls)] for column in columns]
     widths = [max(map(cell_len, texts)) for texts in cells]
     while len(widths) > MIN_COLUMNS and _total(widths) - widths[1] + MIN_CALL > width:
@@ -33,6 +36,11 @@ def calls_table(calls: Sequence[CallEstimate], width: int) -> str:
         ]
         lines.append(GAP.join(padded).rstrip())
     return "\n".join(lines)
+
+
+def is_priced(calls: Sequence[CallEstimate]) -> bool:
+    """Whether money is told of: a price is known, or a server's that somebody may have to pay."""
+    return any(call.cost or (call.estimate is not None and is_url(call.estimate.model)) for call in calls)
 
 
 def duration(seconds: float) -> str:
@@ -95,6 +103,7 @@ _COLUMNS = (
     _Column("distinct", _known(lambda call, found: _bound(call, found.num_distinct))),
     _Column("prompt tokens", _known(_tokens)),
     _Column("time", lambda call: "unknown" if call.seconds is None else duration(call.seconds), is_text=True),
+    _Column("cost", lambda call: dollars(call.cost)),
     _Column("depends on", lambda call: ", ".join(f"#{each}" for each in call.depends_on), is_text=True),
     _Column("output tokens", _known(lambda call, found: f"<= {found.max_output_tokens:,}")),
     _Column("cached", _known(lambda call, found: _number(found.num_cached))),

@@ -7,8 +7,9 @@ from textwrap import wrap
 
 import pyarrow as pa
 
+from relserve.prices.price import dollars
 from relserve_duckdb.explain.call_estimate import CallEstimate
-from relserve_duckdb.explain.calls_table import calls_table, duration
+from relserve_duckdb.explain.calls_table import calls_table, duration, is_priced
 from relserve_duckdb.explain.screen import screen_width
 
 SCHEMA = pa.schema(
@@ -18,6 +19,7 @@ SCHEMA = pa.schema(
         ("cached_answers", pa.int64()), ("prompt_tokens", pa.int64()), ("counted", pa.bool_()),
         ("shared_prefix", pa.float64()), ("max_output_tokens", pa.int64()), ("seconds", pa.float64()),
         ("seconds_from", pa.string()), ("depends_on", pa.list_(pa.int64())), ("at_most", pa.bool_()),
+        ("cost", pa.float64()),
     ]
 )  # fmt: skip
 
@@ -46,6 +48,12 @@ class Explanation:
         return sum(known) if len(known) == len(self.calls) else None
 
     @property
+    def cost(self) -> float | None:
+        """US dollars that all calls will likely take; None where one is not known."""
+        known = [call.cost for call in self.calls if call.cost is not None]
+        return sum(known) if len(known) == len(self.calls) else None
+
+    @property
     def total(self) -> str:
         """All call sites in one line."""
         if not self.calls:
@@ -62,6 +70,7 @@ class Explanation:
             f"{bound}{_plural(sum(f.num_rows for f in known), 'row')}, "
             f"{_plural(sum(f.num_distinct for f in known), 'distinct prompt')}, {sizes}, "
             f"at most {sum(f.max_output_tokens for f in known):,} output tokens; time: {seconds}"
+            + (f"; cost: {bound}{dollars(self.cost)}" if is_priced(self.calls) else "")
         )
 
     def __str__(self) -> str:
@@ -83,7 +92,7 @@ def _row(call: CallEstimate) -> dict[str, object]:
         counted=f.is_counted if f and call.prompt_tokens is not None else None,
         shared_prefix=call.shared, max_output_tokens=f.max_output_tokens if f else None,
         seconds=call.seconds, seconds_from=call.seconds_from, depends_on=list(call.depends_on),
-        at_most=call.at_most,
+        at_most=call.at_most, cost=call.cost,
     )  # fmt: skip
 
 

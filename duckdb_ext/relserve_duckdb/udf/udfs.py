@@ -20,7 +20,7 @@ import pyarrow.types as kinds
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.errors import UsageError
-from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, History
+from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, USAGE_SCHEMA, History
 from relserve.session.workflows import STEP_SCHEMA, WORKFLOW_SCHEMA
 from relserve_duckdb.text.call_limits import CALLED
 from relserve_duckdb.udf import calibrate_macro
@@ -32,6 +32,7 @@ States = dict[int, ConnectionState]
 TABLES: dict[str, tuple[Callable[[History], pa.Table], pa.Schema]] = {
     "llm_queries": (History.queries_table, QUERY_SCHEMA),
     "llm_errors": (History.errors_table, ERROR_SCHEMA),
+    "llm_usage": (History.usage_table, USAGE_SCHEMA),
     "llm_workflows": (lambda history: history.workflows.workflows_table(), WORKFLOW_SCHEMA),
     "llm_steps": (lambda history: history.workflows.steps_table(), STEP_SCHEMA),
 }

@@ -80,6 +80,8 @@ class _ServerCollector(Collector):
         ]
         help = "Tokens of prompts, of those found in the prefix cache, of replies, of their thoughts"
         yield _counter("relserve_tokens", help, [*by_model, "kind"], tokens)
+        help = "US dollars, of models whose price is known"
+        yield _counter("relserve_cost_usd", help, by_model, [(by, each.cost) for by, each in totals])
 
     def _engines(self) -> Iterator[Metric]:
         engines = list(_named(self._watch.facts.engines()))

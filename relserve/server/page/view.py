@@ -135,7 +135,7 @@ def _relquery(
         "seconds": record.seconds, "rows": record.num_rows,
         "done": min(record.num_rows, record.num_null + record.num_rows_done), "failed": record.num_failed,
         "prompts": record.num_distinct, "cached": record.num_cached, "tokens_per_s": pace,
-        "tokens": record.usage.prompt_tokens + record.usage.output_tokens,
+        "tokens": record.usage.prompt_tokens + record.usage.output_tokens, "cost": record.cost,
         "place": outlook and outlook.place, "phase": outlook and outlook.phase,
         "priority": outlook and _finite(outlook.priority), "left_s": outlook and _finite(outlook.left_s),
         "end": _clock(None if outlook is None else outlook.end_s),

@@ -53,6 +53,7 @@ class LlmTotals:
     rows: int = 0
     failed: int = 0
     usage: Usage = Usage()
+    cost: float = 0.0  # US dollars, of what has a known price
 
 
 @dataclass
@@ -62,6 +63,7 @@ class _Followed:
     usage: Usage = Usage()
     rows: int = 0
     failed: int = 0
+    cost: float = 0.0
     marks: deque[tuple[float, int]] = field(default_factory=deque)  # when, and tokens until then
 
 
@@ -129,9 +131,13 @@ class ServerWatch:
                 before = _Followed()
                 self.totals[user, model].relqueries += 1
             followed[record.rel_id] = before
-            if record.state == "running" or before.marks or before.usage is not record.usage:
+            if record.state == "running" or before.marks or _has_grown(before, record):
                 _advance(before, record, self.totals[user, model], now_s)
         self._followed = followed
+
+
+def _has_grown(followed: _Followed, record: QueryRecord) -> bool:
+    return followed.usage is not record.usage or followed.cost != (record.cost or 0.0)
 
 
 def _advance(followed: _Followed, record: QueryRecord, totals: LlmTotals, now_s: float) -> None:
@@ -140,8 +146,10 @@ def _advance(followed: _Followed, record: QueryRecord, totals: LlmTotals, now_s:
     grown = zip(totals.usage, usage, followed.usage, strict=True)
     totals.usage = Usage(*(total + now - before for total, now, before in grown))
     totals.rows += rows - followed.rows
+    cost = record.cost or 0.0
+    totals.cost += cost - followed.cost
     totals.failed += failed - followed.failed
-    followed.usage, followed.rows, followed.failed = usage, rows, failed
+    followed.usage, followed.rows, followed.failed, followed.cost = usage, rows, failed, cost
     if record.state != "running":
         followed.marks.clear()
         return

@@ -11,6 +11,11 @@ export function pace(number) {
   return number > 0 && number < 10 ? number.toFixed(1) : count(number);
 }
 
+// US dollars; nothing where the price is unknown.
+export function money(number) {
+  return number === null ? "" : `$${number >= 0.995 || number === 0 ? number.toFixed(2) : number.toPrecision(2)}`;
+}
+
 export function share(number) {
   return number === null ? NONE : `${Math.round(number * 100)} %`;
 }

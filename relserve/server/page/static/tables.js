@@ -1,6 +1,6 @@
 // What stands in the tables of the page.
 
-import { between, clock, count, pace, plural, seconds, share, span } from "./format.js";
+import { between, clock, count, money, pace, plural, seconds, share, span } from "./format.js";
 import { Table, chip, element, group, line, stack } from "./table.js";
 
 let now = ""; // the server's clock, at the latest answer
@@ -15,6 +15,7 @@ const relqueries = new Table(place("relqueries"), [
   ["phase", (rel) => chip(rel.state === "running" ? rel.phase ?? "running" : rel.state, phaseOf(rel))],
   ["priority", (rel) => (rel.priority === null ? "" : rel.priority < 1e4 ? rel.priority.toFixed(2) : count(rel.priority)), "number"],
   ["tokens/s", (rel) => (rel.tokens_per_s === null ? "" : pace(rel.tokens_per_s)), "number"],
+  ["cost", (rel) => money(rel.cost), "number"],
   ["work left", (rel) => (rel.left_s === null ? "" : span(rel.left_s)), "number"],
   ["predicted end", ending, "number end"],
   ["time", (rel) => (rel.state === "running" ? span(between(rel.started, now)) : seconds(rel.seconds)), "number"],

@@ -1,0 +1,194 @@
+"""What was asked and what it cost, by day, user, model and function, in a SQLite file beside the answers.
+
+From it llm_usage() shows bills, EXPLAIN tells how long prompts and answers of a call are, and a server knows
+after a restart what a user has spent today. It holds names, hashes of calls and numbers, and no texts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "usage.sqlite3"
+WRITE_EVERY_S = 1.0
+WAIT_S = 1.0  # for other processes' locks
+KEPT_DAYS = 400
+FORMAT = 1
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS usage (
+    day TEXT NOT NULL, user TEXT NOT NULL, model TEXT NOT NULL, function TEXT NOT NULL, kind TEXT NOT NULL,
+    requests INTEGER NOT NULL, bytes INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost REAL NOT NULL,
+    unpriced INTEGER NOT NULL, PRIMARY KEY (day, user, model, function, kind)
+) WITHOUT ROWID
+"""
+_COUNTS = ("requests", "bytes", "prompt_tokens", "cached_tokens", "output_tokens", "cost", "unpriced")
+_ADD = f"""
+INSERT INTO usage VALUES ({", ".join("?" * (5 + len(_COUNTS)))}) ON CONFLICT DO UPDATE SET
+{", ".join(f"{name} = {name} + excluded.{name}" for name in _COUNTS)}
+"""
+_SUMS = ", ".join(f"sum({name})" for name in _COUNTS)
+_OF_KIND = f"SELECT {_SUMS} FROM usage WHERE model = ? AND kind = ?"
+_BY_DAY = f"SELECT day, user, model, function, {_SUMS} FROM usage GROUP BY day, user, model, function"
+
+_lock = threading.Lock()
+_books: dict[Path, UsageBook] = {}
+
+
+class UsageKey(NamedTuple):
+    """Whose usage it is; `kind` as of `CallSite.kind`."""
+
+    day: str
+    user: str
+    model: str
+    function: str
+    kind: str
+
+
+class Counts(NamedTuple):
+    """Prompts that were answered, or refused, by a model, with their tokens and dollars.
+
+    Attributes:
+        bytes: of the prompts' texts.
+        unpriced: of the requests, those of which nobody knew a price.
+    """
+
+    requests: int = 0
+    bytes: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """The sum."""
+        return Counts._make(one + more for one, more in zip(self, other, strict=True))
+
+
+def today() -> str:
+    """The day in UTC, as ISO 8601 writes it."""
+    return datetime.now(timezone.utc).date().isoformat()
+
+
+def shared_book(folder: Path) -> UsageBook:
+    """The process's book in a folder, that of the kept answers."""
+    with _lock:
+        book = _books.get(folder)
+        if book is None or not book.is_mine:
+            book = _books[folder] = UsageBook(folder)
+        return book
+
+
+class UsageBook:
+    """Adds and sums up; safe for several threads, and for several processes on one file.
+
+    Nothing raises: a file that cannot be used is logged, and this process's counts stay here.
+
+    Args:
+        folder: of the file; None: nothing is kept for other processes.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._path = None if folder is None else folder / FILE_NAME
+        self._owner = os.getpid()
+        self._mutex = threading.Lock()
+        self._pending: dict[UsageKey, Counts] = {}
+        self._written_s = float("-inf")  # of time.monotonic()
+        if folder is not None:
+            atexit.register(self.flush)
+
+    @property
+    def is_mine(self) -> bool:
+        """False in a forked child, whose parent writes what was pending."""
+        return os.getpid() == self._owner
+
+    def add(self, key: UsageKey, counts: Counts) -> None:
+        """Count what was used now; it is in the file a second later at the latest, if more follows."""
+        with self._mutex:
+            self._pending[key] = self._pending.get(key, Counts()).plus(counts)
+            waits = time.monotonic() - self._written_s < WRITE_EVERY_S
+        if not waits:
+            self.flush()
+
+    def of_kind(self, model: str, kind: str) -> Counts:
+        """All that calls of a kind have asked a model, on all days."""
+        found = [Counts._make(row) for row in self._read(_OF_KIND, (model, kind)) if row[0] is not None]
+        here = [counts for key, counts in self._unwritten() if (key.model, key.kind) == (model, kind)]
+        return _sum([*found, *here])
+
+    def of_day(self, user: str, day: str) -> Counts:
+        """What a user has asked on a day."""
+        return _sum(counts for key, counts in self.by_day() if (key.user, key.day) == (user, day))
+
+    def by_day(self) -> list[tuple[UsageKey, Counts]]:
+        """By day, user, model and function, in this order; the kind is ""."""
+        found: dict[UsageKey, Counts] = {}
+        for day, user, model, function, *counts in self._read(_BY_DAY, ()):
+            found[UsageKey(day, user, model, function, "")] = Counts._make(counts)
+        for key, more in self._unwritten():
+            short = key._replace(kind="")
+            found[short] = found.get(short, Counts()).plus(more)
+        return sorted(found.items())
+
+    def flush(self) -> None:
+        """Write what is pending."""
+        if self._path is None or not self.is_mine:
+            return
+        with self._mutex:
+            if not self._pending:
+                return
+            self._written_s = time.monotonic()
+            try:
+                self._write(self._path)
+                self._pending.clear()
+            except (sqlite3.Error, OSError) as error:
+                logger.warning("usage is not kept in %s (%s)", self._path, error)
+
+    def _unwritten(self) -> list[tuple[UsageKey, Counts]]:
+        with self._mutex:
+            return list(self._pending.items())
+
+    def _read(self, query: str, values: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        self.flush()
+        if self._path is None or not self._path.exists():
+            return []
+        try:
+            with closing(sqlite3.connect(self._path, WAIT_S)) as db:
+                if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                    return []
+                return db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            logger.warning("usage cannot be read from %s (%s)", self._path, error)
+            return []
+
+    def _write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        with closing(sqlite3.connect(path, WAIT_S, isolation_level=None)) as db, db:
+            db.execute("BEGIN IMMEDIATE")
+            if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                db.execute("DROP TABLE IF EXISTS usage")
+                db.execute(_TABLE)
+                db.execute(f"PRAGMA user_version = {FORMAT}")
+            db.execute("DELETE FROM usage WHERE day < date('now', ?)", (f"-{KEPT_DAYS} days",))
+            db.executemany(_ADD, [(*key, *counts) for key, counts in self._pending.items()])
+
+
+def _sum(counts: Iterable[Counts]) -> Counts:
+    total = Counts()
+    for each in counts:
+        total = total.plus(each)
+    return total

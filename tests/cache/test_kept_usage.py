@@ -1,0 +1,66 @@
+"""Tokens and money by day: added up over processes, read back, and faults that cost no query."""
+
+from pathlib import Path
+
+import pytest
+
+from relserve.api import connect
+from relserve.cache.kept_usage import FILE_NAME, Counts, UsageBook, UsageKey, today
+
+KEY = UsageKey("2026-01-02", "ann", "m", "llm", "k")
+ONE = Counts(1, 100, 30, 10, 5, 0.25, 0)
+
+
+def test_what_two_processes_add_is_one_sum(tmp_path: Path) -> None:
+    first, second = UsageBook(tmp_path), UsageBook(tmp_path)
+    for book in (first, second, first):
+        book.add(KEY, ONE)
+    second.add(KEY._replace(kind="other"), ONE)
+    second.flush()
+    assert first.of_kind("m", "k") == Counts(3, 300, 90, 30, 15, 0.75, 0)
+    assert first.by_day() == [(KEY._replace(kind=""), Counts(4, 400, 120, 40, 20, 1.0, 0))]
+    assert first.of_day("ann", "2026-01-02").cost == 1.0
+    assert first.of_day("bob", "2026-01-02") == Counts()
+
+
+def test_a_file_that_is_none_costs_nothing_but_itself(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"x" * 5000)
+    book = UsageBook(tmp_path)
+    book.add(KEY, ONE)
+    assert book.of_kind("m", "k") == ONE, "counted here, if not in the file"
+
+
+def test_old_days_leave(tmp_path: Path) -> None:
+    book = UsageBook(tmp_path)
+    book.add(KEY._replace(day="2001-01-01"), ONE)
+    book.flush()
+    book.add(KEY._replace(day=today()), ONE)
+    book.flush()
+    assert [key.day for key, _ in book.by_day()] == [today()]
+
+
+def test_money_from_explain_to_the_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prices.toml").write_text("[scripted]\ninput = 1\noutput = 4\n", encoding="utf-8")
+    monkeypatch.setenv("RELSERVE_PRICES", str(tmp_path / "prices.toml"))
+    sql = "SELECT llm('Sum up: {}', i) FROM range(20) t(i)"
+    with connect(model="scripted", progress=False) as con:
+        con.execute(sql).fetchall()
+        told = con.explain_llm(sql)
+        ((cost, read, written),) = con.execute(
+            "SELECT cost, prompt_tokens, output_tokens FROM llm_queries()"
+        ).fetchall()
+        assert cost == pytest.approx((read + 4 * written) / 1e6)
+        assert told.cost == pytest.approx(cost, rel=0.05)
+        assert told.table["cost"].to_pylist() == [told.cost]
+        assert f"cost: {told.cost:.2g} USD" in " ".join(str(told).split())
+        columns = "model, function, requests, cost, unpriced_requests"
+        rows = con.execute(f"SELECT {columns} FROM llm_usage()").fetchall()
+        assert rows == [("scripted", "llm", 20, pytest.approx(cost), 0)]
+
+
+def test_what_has_no_price_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connect(model="scripted", progress=False) as con:
+        con.execute("SELECT llm('Sum up: {}', i) FROM range(3) t(i)").fetchall()
+        assert con.execute("SELECT cost FROM llm_queries()").fetchall() == [(None,)]
+        assert con.execute("SELECT cost, unpriced_requests FROM llm_usage()").fetchall() == [(None, 3)]
+        assert "cost" not in str(con.explain_llm("SELECT llm('Sum up: {}', i) FROM range(3) t(i)"))
