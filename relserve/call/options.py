@@ -40,6 +40,7 @@ from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import Slo, slo_of
 from relserve.call.thinking import HIGH, LOW
 from relserve.call.turns import SHOWN, CallExample, examples_of
+from relserve.call.vectors import Vector
 from relserve.call.verbatim import Quote
 from relserve.errors import OptionError
 
@@ -106,6 +107,7 @@ class FunctionSpec(NamedTuple):
         template: its own one, with `{}` for each value, where callers give values alone; "" where they give
             the template, too.
         positional: options that may also come without their names, after the first value.
+        model: that answers where a call names none; "": the connection's.
     """
 
     options: tuple[str, ...]
@@ -115,6 +117,7 @@ class FunctionSpec(NamedTuple):
     schema: str = ""
     template: str = ""
     positional: tuple[str, ...] = ()
+    model: str = ""
 
     @property
     def is_json(self) -> bool:
@@ -182,6 +185,7 @@ _COMMON = (
 )  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
+WORDS = "wordllama"  # the model of llm_embed; see `relserve.machine.word_vectors`
 # Of what is not written there is no sampling, and no thoughts come before it.
 _OF_PROBABILITIES = ("read", "debias", "prior")
 _WEIGHED = (
@@ -257,6 +261,14 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         template="{}",
         positional=("questions",),
     ),
+    "llm_embed": FunctionSpec(
+        ("model", "on_error", "deadline"),
+        (),
+        lambda o: Vector(),
+        schema='["FLOAT"]',
+        template="{}",
+        model=WORDS,
+    ),
 }
 
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
@@ -282,6 +294,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
                 f"{function}() has no option {name!r}.{meant} It takes: {', '.join(spec.options)}"
             )
     set_ones = {k: v for k, v in given.items() if v is not None}
+    if spec.model:
+        set_ones.setdefault("model", spec.model)
     for name in spec.required:
         if name not in set_ones:
             raise OptionError(f"{function}() needs {name} := {_example(name)}")

@@ -21,6 +21,7 @@ from relserve.call.slo import Slo
 from relserve.call.standing import Standing
 from relserve.call.template import BoundTemplate
 from relserve.call.turns import ChatTurn, turns_of
+from relserve.call.vectors import Vector
 from relserve.call.verbatim import quotes, row_grammars
 from relserve.errors import Failure
 
@@ -153,6 +154,7 @@ class Sampling:
     read: Read | None = None  # replies are to tell the probabilities of all choices of the grammar, read so
     follow_ups: tuple[FollowUp, ...] = ()  # asked after each prompt in its place; see `PerQuestion`
     debias: int = 1  # each prompt is asked with the choices in so many orders; see `Reordered`
+    embeds: bool = False  # replies are to be vectors; see `Vector`
 
     @property
     def output_cap(self) -> int:
@@ -189,7 +191,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
         options.thinking, options.read if isinstance(kind, Decision) else None,
-        kind.follow_ups if isinstance(kind, Decision) else (), options.debias,
+        kind.follow_ups if isinstance(kind, Decision) else (), options.debias, isinstance(kind, Vector),
     )  # fmt: skip
 
 

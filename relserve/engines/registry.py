@@ -7,17 +7,24 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from relserve.call.hosted_names import START_HERE, hint_of
 from relserve.call.hosts import host_of, is_url
+from relserve.call.options import WORDS
 from relserve.call.slo import classes
 from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
 from relserve.engines.keys import server_key
-from relserve.engines.local.kv_cache import told_cache, told_setting
+from relserve.engines.local.kv_cache import told_cache
+from relserve.engines.local.told_args import (
+    engine_args_of,
+    see_that_no_budget_differs,
+    see_that_none_differs,
+    told_budget,
+)
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
@@ -25,8 +32,7 @@ from relserve.errors import EngineError, ModelError, UsageError
 from relserve.machine.embedded import find_folder
 from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
-from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
-from relserve.vllm_plugin.key import KEY
+from relserve.settings import KV_CACHES, SHARED, Settings, wants_own
 
 if TYPE_CHECKING:
     from relserve.engines.fleet.engine import FleetEngine
@@ -45,6 +51,7 @@ KINDS = {
     "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
     "fleet:FILE": "several engines of one model, as a TOML file names them; see docs/fleet.md",
+    "wordllama": "vectors for llm_embed(), and nothing else; of the extra relserve[embed]",
     "scripted": "no model: made-up but repeatable answers, for dry runs",
 }
 
@@ -86,15 +93,15 @@ class Engines:
             if name not in self._engines:
                 settings = settings if kv_cache is None else replace(settings, kv_cache=kv_cache)
                 if kv_cache is not None and is_local(name):
-                    _see_that_none_differs(settings)
+                    see_that_none_differs(settings)
                 if step_budget is not None:
                     settings = replace(settings, step_budget=step_budget)
                     if is_local(name):
-                        _see_that_no_budget_differs(settings)
+                        see_that_no_budget_differs(settings)
                 self._engines[name] = _make(name, settings, lambda url: host_of(url) in self._named)
                 if is_local(name):
                     self._asked[name] = told_cache(settings.engine_args) or settings.kv_cache
-                    self._budgets[name] = _told_budget(settings) or settings.step_budget
+                    self._budgets[name] = told_budget(settings) or settings.step_budget
             asked = self._asked.get(name)
             kept = None if asked is None else getattr(self._engines[name], "kv_cache", asked)
             if kv_cache not in (None, asked or KV_CACHES[0], kept):
@@ -131,54 +138,6 @@ def _why_not(setting: str, name: str, wanted: str, kept: str | None) -> str:
     )
 
 
-def engine_args_of(settings: Settings) -> Mapping[str, Any]:
-    """vLLM's arguments for a local model: the user's, with what rows keep, and with who bounds steps.
-
-    Raises:
-        UsageError: they cannot be read, or say something else of that.
-    """
-    told_cache(settings.engine_args)
-    ours = {}
-    if settings.kv_cache != KV_CACHES[0]:
-        _see_that_none_differs(settings)
-        ours["cache"] = settings.kv_cache
-    if settings.step_budget != STEP_BUDGET:
-        _see_that_no_budget_differs(settings)
-        ours["step_budget"] = settings.step_budget
-    if not ours:
-        return settings.vllm_args
-    given = settings.engine_args.get("additional_config") or {}
-    return {**settings.vllm_args, "additional_config": {**given, KEY: {**(given.get(KEY) or {}), **ours}}}
-
-
-def _see_that_none_differs(settings: Settings) -> None:
-    told = told_cache(settings.engine_args)
-    if told not in (None, settings.kv_cache):
-        raise UsageError(
-            f"kv_cache is {settings.kv_cache!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
-            f"additional_config[{KEY!r}]['cache'] = {told!r}; leave one of them out"
-        )
-
-
-def _told_budget(settings: Settings) -> str | None:
-    """The step budget that vLLM's arguments name, by its name of now; None where they name none."""
-    told = told_setting(settings.engine_args, "step_budget")
-    if told is None:
-        return None
-    from relserve.policies.budget.variants import FORMER
-
-    return FORMER.get(told, told)
-
-
-def _see_that_no_budget_differs(settings: Settings) -> None:
-    told = _told_budget(settings)
-    if told not in (None, settings.step_budget):
-        raise UsageError(
-            f"step_budget is {settings.step_budget!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
-            f"additional_config[{KEY!r}]['step_budget'] = {told!r}; leave one of them out"
-        )
-
-
 def _make(name: str, settings: Settings, is_named: Callable[[str], bool]) -> Engine:
     if is_fleet(name):
         if wants_own():
@@ -203,7 +162,7 @@ def _running(name: str, settings: Settings) -> SharedEngine | None:
 
 def is_local(name: str) -> bool:
     """Whether a model's name means one that vLLM runs on this machine."""
-    return name != "scripted" and not is_fleet(name) and not is_url(name)
+    return name not in ("scripted", WORDS) and not is_fleet(name) and not is_url(name)
 
 
 def path_of(name: str) -> str:
@@ -261,6 +220,10 @@ def own_engine(
         return _fleet(name, path, settings, announce)
     if name == "scripted":
         return ScriptedEngine(remembers=False)
+    if name == WORDS:
+        from relserve.engines.word_vectors import WordVectorEngine  # and numpy
+
+        return WordVectorEngine()
     if not is_local(name):
         from relserve.engines.http.engine import HttpEngine  # and openai with it, in half a second
 

@@ -12,12 +12,15 @@ import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import ClassVar
 
 from relserve.call.ebnf import EbnfError, read_ebnf, sample
 from relserve.call.parts import NOT_TOLD
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.engines.http.gbnf import gbnf_of
 from relserve.errors import EngineDeadError, Failure, FailureKind
+
+MADE_UP_NUMBERS = 8  # in a made-up vector
 
 Script = Callable[[str, Submission], "str | Failure"]
 
@@ -98,6 +101,7 @@ class ScriptedEngine:
     submissions: list[Submission] = field(default_factory=list)
     aborted: int = 0
     num_answered: int = 0
+    embeds: ClassVar[bool] = True
 
     @property
     def num_prompts(self) -> int:
@@ -138,6 +142,11 @@ class ScriptedEngine:
             return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
         if isinstance(scripted, Failure):
             return Reply(index, None, scripted)
+        if submission.sampling.embeds:
+            from relserve.engines.vector_text import text_of_vector  # and numpy
+
+            text = text_of_vector(weights_by_hash(prompt, MADE_UP_NUMBERS))
+            return Reply(index, text, usage=Usage(len(prompt) // 4 + 1))
         if submission.sampling.read is not None:
             return self._weighed(index, prompt, submission)
         confidence = self.sure(prompt) if submission.sampling.with_confidence else None

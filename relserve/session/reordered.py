@@ -11,9 +11,11 @@ from typing import NamedTuple
 from relserve.call.answer_types import ChoiceAnswer, Grammar
 from relserve.call.frame import Frame
 from relserve.call.labels import exchanged
+from relserve.call.options import WORDS
 from relserve.call.place_bias import averaged, orders_of
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.protocol import Engine
+from relserve.errors import OptionError
 from relserve.session.per_question import PerQuestion, questions_of
 from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
 
@@ -41,7 +43,16 @@ class Reordered(WrappedEngine):
 
 
 def engine_for(engine: Engine, submission: Submission) -> Engine:
-    """What asks an engine as often about each prompt as a submission's sampling wants."""
+    """What asks an engine as often about each prompt as a submission's sampling wants.
+
+    Raises:
+        OptionError: the engine gives no vectors, which the submission wants.
+    """
+    if submission.sampling.embeds and not getattr(engine, "embeds", False):
+        raise OptionError(
+            f"llm_embed(): the model {engine.model!r} writes text; leave model out, which takes {WORDS!r}, "
+            "or name a server with /v1/embeddings: model := 'URL#NAME'"
+        )
     if submission.sampling.debias > 1:
         engine = Reordered(engine)
     return PerQuestion(engine) if submission.sampling.follow_ups else engine

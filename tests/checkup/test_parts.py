@@ -37,7 +37,7 @@ def test_the_kv_cache_is_told_as_vllm_counts_it() -> None:
 
 
 def test_every_function_has_a_sample() -> None:
-    missing = set(FUNCTIONS) - set(samples.CALLS)
+    missing = {name for name, spec in FUNCTIONS.items() if not spec.model} - set(samples.CALLS)
     assert not missing, f"add a sample of {missing} to CALLS in relserve/checkup/samples.py"
 
 

@@ -22,10 +22,11 @@ from relserve.call.verbatim import PLACED
 from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES, TEXT2SQL_QUERY
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
-from relserve_duckdb.udf import calibrate_macro, evaluate_macro
+from relserve_duckdb.udf import calibrate_macro, evaluate_macro, similar_macro
 from relserve_duckdb.udf.calibrate_macro import CALIBRATE
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.evaluate_macro import EVALUATE
+from relserve_duckdb.udf.similar_macro import SIMILAR
 from relserve_duckdb.udf.site import UNREADABLE, UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
 
@@ -132,7 +133,8 @@ def _parsed(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> Iterator[duckdb.State
     for name in TABLES:
         call = f"SELECT system.main.unnest({udfs.name_of(name)}({KEY}), max_depth := 2)"
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
-    yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {EVALUATE}{evaluate_macro.definition()}")
+    for name, made in ((EVALUATE, evaluate_macro.definition()), (SIMILAR, similar_macro.definition())):
+        yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}{made}")
     fitted = calibrate_macro.definition(udfs.name_of(CALIBRATE), KEY)
     yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {CALIBRATE}{fitted}")
 

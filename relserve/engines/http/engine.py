@@ -12,6 +12,7 @@ from relserve.engines import fingerprint
 from relserve.engines.http.client import JsonClient
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
+from relserve.engines.http.embedded_rows import EmbeddedRows
 from relserve.engines.http.label_reply import as_asked
 from relserve.engines.http.read_rows import ReadRows
 from relserve.engines.http.rows import HttpRows
@@ -39,6 +40,8 @@ class HttpEngine:
             nothing in between; None: as often.
         max_in_flight: most requests at the server at once, over all relQueries.
     """
+
+    embeds = True
 
     def __init__(
         self,
@@ -114,7 +117,9 @@ class HttpEngine:
         asked = as_asked(submission)
         server = await self._started()
         rows = HttpRows(server, asked, self._max_retries, self._max_waits)
-        if submission.sampling.read is not None:
+        if submission.sampling.embeds:
+            rows = EmbeddedRows(server, submission, self._max_retries, self._max_waits)
+        elif submission.sampling.read is not None:
             rows = ReadRows(server, asked, self._max_retries, self._max_waits, plain=submission)
         rows.start()
         self._running.add(rows)

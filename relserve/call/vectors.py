@@ -1,0 +1,24 @@
+"""Vectors as answers: what llm_embed gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relserve.call.answer_types import Answer, Grammar
+from relserve.errors import Failure, FailureKind
+
+
+@dataclass(frozen=True)
+class Vector:
+    """The numbers that stand for a text: FLOAT[], as JSON text, which `engines.vector_text` writes."""
+
+    sql_type: str = "VARCHAR"
+    default_max_tokens: int = 1
+    instruction: str = ""
+    grammar: Grammar | None = None
+
+    def parse(self, text: str) -> Answer:
+        """The vector that a reply is."""
+        if text.startswith("[") and text.endswith("]"):
+            return Answer(text)
+        return Answer(None, Failure(FailureKind.UNPARSABLE, "the reply is no list of numbers"))
