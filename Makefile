@@ -18,17 +18,17 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
-# Every room, every documented example, one real engine and one real server over it. Three workers for two cores: a
-# quarter of each one's time it waits, for its engine or for somebody's patience to end.
+# Every room, every documented example, one real engine and one real server over it. As many workers as
+# tests/workers.py says of the cores and of the free memory: three for two cores.
 test: $(INSTALLED)
-	@$(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=10 -m "not (long or engine_of_its_own or performance or package)"
+	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
 # Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, a pretrained model, the wheel, the site.
 test-all: test
 	-@$(MAKE) --no-print-directory llamacpp
 	-@$(MAKE) --no-print-directory smollm2
 	-@$(MAKE) --no-print-directory site-tools
-	@$(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
+	@$(PY) -m pytest -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)

@@ -14,11 +14,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from relserve.engines.local.engine import LocalEngine
+from relserve.machine.capacity import free_bytes, num_cores
 from relserve.tiny import MODEL_DIR
 from tests.ending import check_all_ended, close_or_say_where
 from tests.left_open import closed_at_the_end
 from tests.modules import IMPORTED_BY_COLLECTING
 from tests.waiting import PATIENCE_S, wait_until
+from tests.workers import num_workers
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
 os.environ["RELSERVE_KEEP_LEARNT"] = "0"  # likewise
@@ -47,6 +49,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--strict-timing", action="store_true",
         help="hold tests marked `performance` to their limits of a quiet machine; else to a minute each",
     )  # fmt: skip
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """For `-n auto`; None: as the variable PYTEST_XDIST_AUTO_NUM_WORKERS says."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return num_workers(num_cores(), free_bytes())
 
 
 def pytest_configure() -> None:
