@@ -22,7 +22,7 @@ from relserve.machine.gate_status import read_gates
 from relserve.session.pending_replies import PendingReplies
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import FIRST_GUESS
-from tests.waiting import act_when, wait_until
+from tests.waiting import PATIENCE_S, act_when, wait_until
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
@@ -141,7 +141,7 @@ def test_a_relquery_has_its_estimate_on_record_while_it_waits(engine: LocalEngin
 
     looking = act_when(looked, lambda: None)
     con.execute("SELECT llm('Say more of {}', 'n' || i::VARCHAR) FROM range(200) t(i)").fetchall()
-    looking.join(10)
+    looking.join(PATIENCE_S)
     assert seen
     (row,) = con.session.history.query_rows()
     assert (row["waiting_rows"], row["estimate_s"], row["state"]) == (0, None, "done")
@@ -171,9 +171,9 @@ def test_an_engine_that_turns_ten_times_slower_is_followed_within_30_seconds(eng
     slowing = threading.Thread(target=slow_down)
     slowing.start()
     try:
-        wait_until(lambda: speed() < before / 4, timeout_s=30)
+        wait_until(lambda: speed() < before / 4)
     finally:
         is_over.set()
         slowing.join()
-    wait_until(lambda: speed() > before / 2, timeout_s=30)
+    wait_until(lambda: speed() > before / 2)
     pending.cancel()

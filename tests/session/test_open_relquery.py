@@ -19,6 +19,7 @@ from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, Failure, FailureKind, RowError
 from relserve.session.round import UNASKED
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S
 
 
 def site(function: str = "llm", **options: object) -> CallSite:
@@ -174,7 +175,7 @@ def test_threads_may_ask_at_once() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(PATIENCE_S)
     assert found == {k: [f"say {k}-{i}" for i in range(20)] for k in range(6)}
     assert (opened.record.num_done, opened.record.num_rows_done) == (120, 120)
 

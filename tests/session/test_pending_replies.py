@@ -7,10 +7,11 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from stalling_engine import ANSWERED, LIMIT_S, StallingEngine
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Reply, Sampling, Submission
@@ -18,6 +19,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, FailureKind, RelserveError
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S, wait_until
 
 PROMPTS = [str(i) for i in range(20)]
 
@@ -50,18 +52,16 @@ async def collected(session: Session, asked: Submission) -> list[str | None]:
 def test_batches_come_one_by_one_in_any_event_loop() -> None:
     session = session_of(ScriptedEngine(echo, chunk=3, pause_s=0.001))
     assert asyncio.run(collected(session, submission())) == PROMPTS
-    assert spawn(collected(session, submission())).result(timeout=10) == PROMPTS  # the engines' own
+    assert spawn(collected(session, submission())).result(timeout=PATIENCE_S) == PROMPTS  # the engines' own
 
 
 def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted() -> None:
-    engine = ScriptedEngine(echo, chunk=1, pause_s=0.05)
-    began = time.monotonic()
-    replies = session_of(engine).submit(submission(deadline_s=time.time() + 0.3)).result()
-    assert time.monotonic() - began < 0.9
+    engine = StallingEngine()
+    replies = session_of(engine).submit(submission(deadline_s=time.time() + LIMIT_S)).result()
     answered = [reply for reply in replies if reply.failure is None]
     late = [reply for reply in replies if reply.failure is not None]
     assert [reply.text for reply in answered] == PROMPTS[: len(answered)]
-    assert 0 < len(answered) < 20
+    assert len(answered) == ANSWERED
     assert {reply.failure.kind for reply in late if reply.failure} == {FailureKind.DEADLINE}
     assert [reply.index for reply in replies] == list(range(20))
     assert engine.aborted == len(late)
@@ -85,20 +85,13 @@ def test_the_deadline_and_the_workflow_are_in_the_tag() -> None:
     assert seen.tag() == RelTag("rel", 20, 8, "w", "generate", 9e9, "k")
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 2
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_cancel_aborts_in_the_engine_and_ends_the_replies() -> None:
     engine = ScriptedEngine(echo, chunk=1, pause_s=0.02)
     pending = session_of(engine).submit(submission())
     threading.Timer(0.1, pending.cancel).start()
     with pytest.raises(Cancelled):
         list(pending)
-    until(lambda: engine.aborted > 10)
+    wait_until(lambda: engine.aborted > 10)
 
 
 def test_an_iteration_left_early_aborts_the_rest() -> None:
@@ -111,10 +104,10 @@ def test_an_iteration_left_early_aborts_the_rest() -> None:
         return str(batch[0].text)
 
     assert asyncio.run(first(session_of(engine))) == "0"
-    until(lambda: engine.aborted >= 18)
+    wait_until(lambda: engine.aborted >= 18)
     for _ in session_of(engine).submit(submission()):
         break
-    until(lambda: engine.aborted >= 36)
+    wait_until(lambda: engine.aborted >= 36)
 
 
 def test_a_dead_engine_ends_the_replies_with_its_error() -> None:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from stalling_engine import ANSWERED, LIMIT_S, StallingEngine
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
@@ -40,12 +41,12 @@ def test_the_engine_is_told_the_workflow_the_stage_and_the_deadline() -> None:
 
 
 def test_rows_without_an_answer_at_the_deadline_fail_and_the_others_stand() -> None:
-    engine = ScriptedEngine(echo, chunk=1, pause_s=0.05)
+    engine = StallingEngine()
     session = session_of(engine)
     values = [str(i) for i in range(10, 30)]
-    answers = session.run(relquery(*values), step=WorkflowStep("w", "s", time.monotonic() + 0.3)).answers
+    answers = session.run(relquery(*values), step=WorkflowStep("w", "s", time.monotonic() + LIMIT_S)).answers
     late = [answer for answer in answers if answer.failure is not None]
-    assert 0 < len(late) < 20
+    assert len(late) == 20 - ANSWERED
     assert {answer.failure.kind for answer in late if answer.failure} == {FailureKind.DEADLINE}
     assert [answer.value for answer in answers] == values[: 20 - len(late)] + [None] * len(late)
     assert engine.aborted == len(late)

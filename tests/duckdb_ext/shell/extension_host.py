@@ -24,7 +24,7 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.engines.shared.wire import read_json, write_json
 from relserve.resident.calls import serve_calls
 from relserve.session.session import Session
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 HAS_SHELL = find_spec("duckdb_cli") is not None
 needs_shell = pytest.mark.skipif(not HAS_SHELL, reason="the duckdb command (duckdb-cli) is not installed")
@@ -61,7 +61,7 @@ class Service:
             for writer in self._open:
                 writer.transport.abort()
 
-        spawn(close()).result(timeout=10)
+        spawn(close()).result(timeout=PATIENCE_S)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
@@ -85,11 +85,11 @@ def serving(engine: ScriptedEngine, session: Session | None = None) -> Iterator[
     """A service that runs while inside."""
     with tempfile.TemporaryDirectory(prefix="rs") as folder:  # a socket's path must be short
         service = Service(Path(folder) / "s", session or Session(lambda model: engine), engine)
-        spawn(service.start()).result(timeout=10)
+        spawn(service.start()).result(timeout=PATIENCE_S)
         try:
             yield service
         finally:
-            spawn(service.stop()).result(timeout=10)
+            spawn(service.stop()).result(timeout=PATIENCE_S)
 
 
 class Installed(NamedTuple):

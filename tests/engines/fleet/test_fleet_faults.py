@@ -21,7 +21,7 @@ from relserve.engines.fleet.member import State
 from relserve.engines.loop import engine_loop, spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, Failure, FailureKind, OptionError
-from tests.waiting import wait_until
+from tests.waiting import Limit, wait_until
 
 PROMPTS = [f"How was dish {i}?" for i in range(400)]
 EXPECTED = texts(ask(ScriptedEngine(), PROMPTS))
@@ -72,14 +72,14 @@ def test_a_frozen_member_does_not_hold_its_rows() -> None:
     up(fleet, "a", "b")
     its = asked(fleet)
     wait_until(lambda: a.num_answered > 20)
-    a.frozen, before = True, time.monotonic()
+    a.frozen = True
     assert in_order(its.result(timeout=TIMEOUT_S)) == EXPECTED
-    assert time.monotonic() - before < 2.5
     assert fleet.roster.members["a"].state is State.UP
     wait_until(lambda: a.num_aborted > 0)
 
 
-def test_one_row_at_a_frozen_member_is_asked_elsewhere_within_two_seconds() -> None:
+@pytest.mark.performance
+def test_one_row_at_a_frozen_member_is_asked_elsewhere_within_two_seconds(limit_s: Limit) -> None:
     a, b = Machine(frozen=True), Machine(frozen=True)
     fleet = fleet_of(a=a, b=b)
     up(fleet, "a", "b")
@@ -88,9 +88,10 @@ def test_one_row_at_a_frozen_member_is_asked_elsewhere_within_two_seconds() -> N
     began, other = time.monotonic(), b if a.asked else a
     other.frozen = False
     assert in_order(its.result(timeout=TIMEOUT_S), 1) == texts(ask(ScriptedEngine(), ["one"]))
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < limit_s(2.0)
 
 
+@pytest.mark.performance
 def test_a_member_three_times_slower_does_not_set_the_latency() -> None:
     def seconds(*row_s: float) -> float:
         fleet = fleet_of(**{f"m{i}": Machine(each) for i, each in enumerate(row_s)})
@@ -302,7 +303,7 @@ Faults = st.sampled_from(["dies", "freezes", "slows", "thaws"])
 Fault = st.tuples(st.integers(0, 2), Faults, st.integers(0, 8))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(1, 120), st.lists(Fault, max_size=6), st.booleans())
 def test_whatever_happens_each_row_is_answered_once_or_failed(
     num: int, faults: list[tuple[int, str, int]], has_poison: bool

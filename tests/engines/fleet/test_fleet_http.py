@@ -62,10 +62,8 @@ def test_a_server_that_vanishes_and_one_that_takes_its_place(fake: Fake, tmp_pat
     asked = spawn(collect(fleet, submission_of(PROMPTS)))
     wait_until(lambda: a.requests)
     spawn(a.stop()).result(timeout=TIMEOUT_S)
-    vanished = time.monotonic()
     replies = asked.result(timeout=TIMEOUT_S)
     assert texts(sorted(replies, key=lambda reply: reply.index)) == PROMPTS
-    assert time.monotonic() - vanished < 3.0
     # Its rows may have been answered elsewhere before it was known to be dead.
     wait_until(lambda: any("member m0 died" in line for line in told) or not ask(fleet, PROMPTS))
     assert spawn(fleet.fingerprint()).result(timeout=TIMEOUT_S) == before
@@ -87,9 +85,7 @@ def test_the_rows_of_a_server_that_hangs_are_asked_elsewhere(fake: Fake, tmp_pat
     wait_until(lambda: a.num_running + b.num_running)
     hanging, other = (a, b) if a.num_running else (b, a)
     hanging.models_pause_s, other.handler = 3600.0, served()
-    hung = time.monotonic()
     assert texts(asked.result(timeout=TIMEOUT_S)) == ["one"]
-    assert time.monotonic() - hung < 2.0
     wait_until(lambda: not hanging.num_running)
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 

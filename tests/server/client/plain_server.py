@@ -50,7 +50,7 @@ def ended(server: Server, thread: threading.Thread) -> None:
     """Stop a server, which may have been stopped."""
     if thread.is_alive():
         server.stop()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive(), "the server did not end"
 
 

@@ -16,6 +16,7 @@ from relserve.server.options import ServerOptions
 from relserve.server.server import Server
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
+from tests.waiting import PATIENCE_S
 
 PASSWORD = "secret"
 Client = psycopg.Connection[Any]
@@ -36,12 +37,12 @@ def serving(folder: Path, users: list[User] = USERS, **options: Any) -> Iterator
     is_up = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(is_up.set)), daemon=True)
     thread.start()
-    assert is_up.wait(10)
+    assert is_up.wait(PATIENCE_S)
     try:
         yield server
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(PATIENCE_S)
 
 
 def client(server: Server, user: str, **options: Any) -> Client:

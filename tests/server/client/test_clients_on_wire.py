@@ -11,7 +11,7 @@ import pytest
 
 from relserve.engines.scripted import ScriptedEngine
 from tests.server.client.conftest import Serve, connect
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
 
@@ -36,7 +36,7 @@ def test_a_cancelled_statement_ends_at_once(serve: Serve) -> None:
     thread, errors = in_background(con, LONG)
     time.sleep(0.3)
     con.cancel_safe()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
     con.rollback()
@@ -49,7 +49,7 @@ def test_cancelling_an_llm_query_frees_the_engine(serve: Serve) -> None:
     thread, errors = in_background(con, "SELECT llm('Say {}', range) FROM range(10000)")
     wait_until(lambda: engine.num_answered > 2)
     con.cancel_safe()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
     answered = engine.num_answered
     time.sleep(0.3)
@@ -77,7 +77,7 @@ def test_a_long_llm_query_blocks_nobody(serve: Serve) -> None:
         assert quick.execute("SELECT 1").fetchone() == (1,)
     assert thread.is_alive()
     slow.cancel_safe()
-    thread.join(5)
+    thread.join(PATIENCE_S)
 
 
 def test_statement_timeout(serve: Serve) -> None:
@@ -121,7 +121,7 @@ def test_the_end_tells_clients(serve: Serve) -> None:
     thread, errors = in_background(con, LONG)
     time.sleep(0.3)
     server.stop()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert isinstance(errors[0], psycopg.OperationalError)
 
 

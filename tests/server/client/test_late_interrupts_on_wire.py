@@ -9,6 +9,7 @@ import pytest
 
 from relserve.server.client.state import ClientState
 from tests.server.client.conftest import Serve, connect
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.parametrize("text", ["SELECT count(*) FROM pg_cursors", "SELECT count(llm('x')) WHERE 1 = 2"])
@@ -28,7 +29,7 @@ def test_a_cancel_that_comes_too_late(serve: Serve, monkeypatch: pytest.MonkeyPa
     def cancelled_and_finished(state: ClientState) -> None:
         is_done = threading.Event()
         state._loop.call_soon_threadsafe(lambda: (state.cancel(), is_done.set()))
-        assert is_done.wait(10)
+        assert is_done.wait(PATIENCE_S)
         finished(state)
 
     with monkeypatch.context() as patched:

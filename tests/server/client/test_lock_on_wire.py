@@ -18,6 +18,7 @@ from relserve.server.server import Server
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 from tests.server.client.conftest import connect
+from tests.waiting import PATIENCE_S
 
 # the server's own setting, which pytest takes back after the module's first test
 pytestmark = pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
@@ -36,10 +37,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     is_up = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(is_up.set)), daemon=True)
     thread.start()
-    assert is_up.wait(10)
+    assert is_up.wait(PATIENCE_S)
     yield server
     server.stop()
-    thread.join(20)
+    thread.join(PATIENCE_S)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 from tests.server.client.conftest import Serve, connect
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_ann_cannot_stop_root(serve: Serve, users: Path) -> None:
 )  # fmt: skip
 def test_strangers_are_hung_up_on(serve: Serve, data: bytes) -> None:
     server = serve()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as stranger:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as stranger:
         stranger.sendall(data)
         told = b""
         while part := stranger.recv(4096):

@@ -12,6 +12,7 @@ import pytest
 
 from relserve.server.server import Server
 from tests.server.client.conftest import Serve, connect
+from tests.waiting import PATIENCE_S
 
 NOON = "SELECT '2026-01-01 12:00:00+00'::TIMESTAMPTZ::VARCHAR"
 WHERE = "SELECT current_setting('TimeZone'), current_schema()"
@@ -136,7 +137,7 @@ def told_at_start(server: Server, options: bytes) -> bytes:
     """What a client with these options is told until it is ready, or hung up on."""
     told = b""
     body = struct.pack("!i", 3 << 16) + b"user\0ann\0database\0memory\0options\0" + options + b"\0\0"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as client:
         client.sendall(struct.pack("!i", len(body) + 4) + body)
         while b"Z\0\0\0\5I" not in told and (part := client.recv(4096)):
             told += part

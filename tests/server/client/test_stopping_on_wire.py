@@ -11,7 +11,7 @@ import pytest
 
 from relserve.engines.scripted import ScriptedEngine
 from tests.server.client.conftest import Serve, connect
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 STARTUP = b"user\0ann\0database\0memory\0\0"
 LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
@@ -23,7 +23,7 @@ def message(kind: bytes, body: bytes) -> bytes:
 
 def raw_client(port: int) -> socket.socket:
     """A client of bytes, past its login."""
-    client = socket.create_connection(("127.0.0.1", port), timeout=10)
+    client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
     client.sendall(struct.pack("!ii", len(STARTUP) + 8, 3 << 16) + STARTUP)
     read_until_ready(client)
     return client
@@ -150,7 +150,7 @@ def test_a_broken_message_within_copy_ends_the_client(serve: Serve) -> None:
 
 def test_only_so_many_clients_come_at_once(serve: Serve) -> None:
     server = serve(max_connections=3)
-    clients = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(15)]
+    clients = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) for _ in range(15)]
     for client in clients:
         client.sendall(struct.pack("!ii", len(STARTUP) + 8, 3 << 16) + STARTUP)
     told = [client.recv(100)[:1] for client in clients]

@@ -19,6 +19,7 @@ from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
 from relserve.session.session import Session
 from relserve.settings import load
+from tests.waiting import PATIENCE_S
 
 ASKED = "SELECT llm('Number {}', a, max_tokens := 100) FROM t"
 
@@ -246,7 +247,7 @@ def test_closing_it_leaves_the_engine_to_the_others(quota):
     closed = []
     engine = ScriptedEngine()
     engine.close = lambda: closed.append(True)
-    spawn(metered(engine, User("ann"), quota).close()).result(timeout=10)
+    spawn(metered(engine, User("ann"), quota).close()).result(timeout=PATIENCE_S)
     assert not closed
 
 
@@ -259,5 +260,5 @@ def test_a_stream_that_is_left_ends_that_of_the_engine(quota):
             break
         await stream.aclose()
 
-    spawn(take_one()).result(timeout=10)
+    spawn(take_one()).result(timeout=PATIENCE_S)
     assert engine.aborted == 2
