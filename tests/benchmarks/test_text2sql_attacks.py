@@ -34,7 +34,7 @@ def test_a_refusal_is_no_escape(house: AttackedDatabase) -> None:
     assert (outcome.cases, outcome.ended["refused"], outcome.escaped) == (2, 2, [])
 
 
-@pytest.mark.cells(10)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("text", "seen"),
     [

@@ -135,6 +135,7 @@ def test_a_schema_is_compiled_and_masked_in_no_time(name: str, compiler: Any) ->
     assert mean_mask_s(partial(compiler.compile_regex, shape.regex()), reply) < MASK_S
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_are_compiled_and_masked_in_no_time(name: str, compiler: Any) -> None:
     choices = CHOICES[name]

@@ -95,6 +95,7 @@ def test_bad_options_say_what_is_wrong(function: str, given_options: dict[str, A
         parse_options(function, given_options)
 
 
+@pytest.mark.cells(20)
 @pytest.mark.parametrize(
     ("thinking", "tokens"),
     [("off", 0), ("low", 512), ("high", 4096), (700, 700), (700.0, 700), (0, 0), (None, 0)],

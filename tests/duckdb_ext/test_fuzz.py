@@ -29,7 +29,7 @@ from sql_fuzz.world import Outcome, World
 from relserve.call.options import FUNCTIONS, OPTIONS
 from relserve.errors import OptionError, RelserveError, UsageError
 
-NUM_CASES = int(os.environ.get("FUZZ_CASES", "250"))
+NUM_CASES = int(os.environ.get("FUZZ_CASES", "150"))
 TYPES = {
     "llm": str, "llm_filter": bool, "llm_classify": str, "llm_score": float, "llm_agg": str,
     "llm_int": int, "llm_double": float, "llm_bool": bool, "llm_date": datetime.date,

@@ -64,6 +64,7 @@ PANDAS: dict[str, Any] = {
 }
 
 
+@pytest.mark.cells(13)
 @pytest.mark.parametrize("kind", PANDAS)
 def test_pandas_values_read_as_in_sql(kind: str) -> None:
     frame = pd.DataFrame({"v": PANDAS[kind]})
@@ -96,6 +97,7 @@ POLARS: dict[str, pl.Series] = {
 }
 
 
+@pytest.mark.cells(7)
 @pytest.mark.parametrize("kind", POLARS)
 def test_polars_values_read_as_in_sql(kind: str) -> None:
     frame = pl.DataFrame({"v": POLARS[kind]})
@@ -133,6 +135,7 @@ ARROW: dict[str, pa.Array] = {
 }
 
 
+@pytest.mark.cells(9)
 @pytest.mark.parametrize("kind", ARROW)
 def test_arrow_values_read_as_in_sql(kind: str) -> None:
     table = pa.table({"v": pa.chunked_array([ARROW[kind], ARROW[kind][1:]])})

@@ -140,6 +140,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
+@pytest.mark.cells(12)
 @pytest.mark.parametrize("sql", MAY)
 def test_a_select_over_allowed_tables_may_run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     check_select(con, sql, ALLOWED)

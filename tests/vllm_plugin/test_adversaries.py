@@ -33,7 +33,7 @@ def rows(rel: str, count: int, num_output: int, step: int = 0, **said: Any) -> l
     ]
 
 
-@pytest.mark.cells(10)
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("num_blocks", [30, 400], ids=["tight", "roomy"])
 @pytest.mark.parametrize("variant", NAMES)
 @pytest.mark.parametrize("said", ABSURD, ids=lambda said: ",".join(said))

@@ -40,7 +40,7 @@ def check(arrivals: list[testing.MadeUpArrival], ran: testing.WorkerRun, schedul
         assert len(scheduler.steering.queue) == 0
 
 
-@pytest.mark.cells(10)
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])

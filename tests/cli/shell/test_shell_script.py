@@ -50,6 +50,7 @@ SELECT 1 AS one, 'two' AS longer FROM range(2)""")  # fmt: skip
     assert done.stderr == ""
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize(("sql", "messages"), [
     ("SELECT 1;\nSELEC 2;\nSELECT 3", ["LINE 1: SELEC 2;\n        ^^^^^", "in stdin, line 2"]),
     ("SELECT 1;\n\nSELECT nix FROM range(3);", ["\"nix\"", "\n               ^^^", "in stdin, line 3"]),

@@ -45,6 +45,7 @@ def made(world: Made) -> Iterator[Made]:
     world.con.execute("RESET explain_output")
 
 
+@pytest.mark.cells(14)
 @pytest.mark.parametrize("output", ["physical_only", "optimized_only", "all"])
 @pytest.mark.parametrize("call", CALLS)
 def test_the_plan_shows_the_call_as_it_was_written(made: Made, call: str, output: str) -> None:

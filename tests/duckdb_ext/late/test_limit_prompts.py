@@ -146,6 +146,7 @@ def late() -> Iterator[Made]:
     made.con.close()
 
 
+@pytest.mark.cells(24)
 @pytest.mark.parametrize("sql", BY_NO_ANSWER)
 def test_only_the_rows_that_come_out_are_asked(late: Made, plain: Made, sql: str) -> None:
     before = late.engine.num_prompts
@@ -157,6 +158,7 @@ def test_only_the_rows_that_come_out_are_asked(late: Made, plain: Made, sql: str
     assert late.engine.num_prompts - before <= len(rows) * sql.count("llm_bool") + len(rows)
 
 
+@pytest.mark.cells(12)
 @pytest.mark.parametrize("sql", BY_AN_ANSWER)
 def test_where_an_answer_decides_the_rows_are_those_of_the_text(late: Made, plain: Made, sql: str) -> None:
     assert late.rows(sql) == plain.rows(sql)

@@ -62,7 +62,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(8)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(("sql", "expected"), PAIRS, ids=[sql for sql, _ in PAIRS])
 def test_the_sql_stands_where_the_call_stood(sql: str, expected: str) -> None:
     asked = asking()

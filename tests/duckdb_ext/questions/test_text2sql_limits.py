@@ -62,7 +62,7 @@ READS: dict[str, Read] = {
 }
 
 
-@pytest.mark.cells(8)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("question", ["Endless?", "Never?"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) -> None:

@@ -30,6 +30,7 @@ HIDING = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("sql", "answer"), HIDING)
 def test_a_table_that_the_statement_hides_is_read_all_the_same(sql: str, answer: str) -> None:
     asked = asking({"Q?": answer})

@@ -78,6 +78,7 @@ def con(installed: Installed, service: Service) -> Iterator[duckdb.DuckDBPyConne
         yield con
 
 
+@pytest.mark.cells(8)
 @needs_aggregates
 @pytest.mark.parametrize("sql", FORMS)
 def test_every_form(con: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -94,6 +95,7 @@ def test_a_wrong_call_is_told_why(con: duckdb.DuckDBPyConnection, sql: str) -> N
     assert WRONG[sql] in str(raised.value)
 
 
+@pytest.mark.cells(1)
 @needs_aggregates
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("kind", ["", "::VARCHAR"])

@@ -111,9 +111,9 @@ def test_how_to_load_names_files_that_are_there(installed: Installed) -> None:
 
 
 def test_the_command_says_what_to_type(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "relserve", "shell", "--install", "--out", str(tmp_path / "new")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
-    assert f"duckdb -unsigned -init {tmp_path}/new/relserve.sql" in done.stdout
+    done = relserve("shell", "--install", "--out", str(tmp_path / "new"))
+    assert done.returncode == 0, done.stderr
+    assert f"duckdb -unsigned -init {tmp_path}/new/relserve.sql" in done.stdout.decode()
     assert sorted(each.name for each in (tmp_path / "new").iterdir()) == [
         "relserve.duckdb_extension", "relserve.sql", "relserve_duckdb2.sql"
     ]  # fmt: skip

@@ -73,6 +73,7 @@ FORMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(9)
 @pytest.mark.parametrize(("sql", "num_prompts", "num_relqueries"), FORMS, ids=[sql for sql, _, _ in FORMS])
 def test_every_form_gives_the_rows_of_the_plain_udf_in_one_relquery_a_call(
     sql: str, num_prompts: int, num_relqueries: int

@@ -51,6 +51,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(7)
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_result_is_that_of_duckdb(world: Made, plain: duckdb.DuckDBPyConnection, text: str) -> None:
     for con in (world.con, plain):
@@ -60,6 +61,7 @@ def test_the_result_is_that_of_duckdb(world: Made, plain: duckdb.DuckDBPyConnect
     assert world.con.fetchall() == plain.fetchall()
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_relation_of_several_statements_is_that_of_duckdb(
     world: Made, plain: duckdb.DuckDBPyConnection, text: str

@@ -41,6 +41,7 @@ def test_work_follows_new_tokens_and_outputs_and_adds_up() -> None:
     assert [job.work_s for job in jobs] == pytest.approx([2 * 74.0, 2 * 84.0])
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("variant", NAMES)
 def test_no_variant_is_below_it_where_batches_bring_nothing(variant: str) -> None:
     """Without bases and limits the simulated engine is the fluid one, but for the order inside a step."""

@@ -53,6 +53,7 @@ def blocks_after(shown: CacheView, plan: CachePlan) -> int:
     return taken
 
 
+@pytest.mark.cells(4)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -64,6 +65,7 @@ def test_memory_and_seats_are_never_exceeded(name: str, shown: CacheView):
     assert len(after) <= shown.limits.max_num_seqs
 
 
+@pytest.mark.cells(4)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -80,6 +82,7 @@ def test_a_plan_says_what_it_means(name: str, shown: CacheView):
         assert plan.phase == "mixed" or decodes == (plan.phase == "decode")
 
 
+@pytest.mark.cells(4)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -89,6 +92,7 @@ def test_someone_runs_where_anyone_is_there(name: str, shown: CacheView):
     assert plan.run or plan.drop or not len(shown.requests)
 
 
+@pytest.mark.cells(4)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())

@@ -59,6 +59,7 @@ ENDLESS = (
 SOON = f"text2sql('{QUESTION}', effort := 'quick', limits := {{'seconds': 0.2}})"
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -24,6 +24,7 @@ ZONES = [
 ]
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize(("value", "shown", "noon"), ZONES)
 def test_a_zone_is_read_as_postgresql_reads_it(serve: Serve, value: str, shown: str, noon: str) -> None:
     con = connect(serve(), autocommit=True, cursor_factory=psycopg.ClientCursor)

@@ -57,6 +57,7 @@ def con():
         yield con
 
 
+@pytest.mark.cells(14)
 @pytest.mark.parametrize("text", ALLOWED)
 def test_a_plain_user_may_define(con, text):
     check_allowed(con, text, ANN)

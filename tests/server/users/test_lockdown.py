@@ -114,6 +114,7 @@ def test_a_setting_is_no_text_that_is_made_up_later(shop, text):
         check_allowed(shop[0], text, ANN)
 
 
+@pytest.mark.cells(20)
 @pytest.mark.parametrize("text", ALLOWED)
 def test_a_plain_user_may(con, text):
     check_allowed(con, text, ANN)
@@ -257,7 +258,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_a_long_text_is_read_as_duckdb_reads_it_or_not_at_all(text):
     check = Check(PARSER, ANN, False)

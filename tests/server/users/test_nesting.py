@@ -43,6 +43,7 @@ def test_texts_that_are_nested_too_deep_are_refused(before: str, text: str) -> N
         check_nesting(before + text)
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
 @pytest.mark.parametrize(
     "piece",

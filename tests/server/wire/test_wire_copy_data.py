@@ -88,6 +88,7 @@ def read(
     return rows + reader.finish()
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("form", FORMS)
 @given(rows=rows_of_texts, cuts=st.lists(st.integers(0, 200), max_size=6))
 @example(rows=[("\\.", None)], cuts=[])

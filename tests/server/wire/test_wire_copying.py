@@ -130,6 +130,7 @@ def test_pythons_codecs_are_no_encodings(name: str) -> None:
     assert raised.value.sqlstate == "22023"
 
 
+@pytest.mark.cells(20)
 @pytest.mark.parametrize("name", CODECS)
 def test_every_encoding_reads_a_line_byte_by_byte(name: str) -> None:
     copy = read_copy(f"copy t from stdin (encoding '{name}', format csv)")

@@ -37,6 +37,7 @@ def _exact(expression: str) -> str:
     return f"({expression})::TIMESTAMP" if "TIMESTAMP_NS" in expression else expression
 
 
+@pytest.mark.cells(80)
 @pytest.mark.parametrize("recorded", RECORDED, ids=[f"{each['duckdb']} {each['zone']}" for each in RECORDED])
 @pytest.mark.parametrize("format_code", [TEXT, BINARY])
 def test_what_postgresql_sends_is_read_as_the_same_value(

@@ -79,6 +79,7 @@ def sent(
     return [row for batch in batches for row in read_rows(data_rows(batch, columns, formats), len(columns))]
 
 
+@pytest.mark.cells(60)
 @pytest.mark.parametrize("recorded", RECORDED, ids=[f"{each['duckdb']} {each['zone']}" for each in RECORDED])
 def test_values_are_postgresqls_byte_for_byte(recorded: dict[str, Any]) -> None:
     sql = f"SELECT {recorded['duckdb']} AS x UNION ALL SELECT NULL ORDER BY x NULLS LAST"

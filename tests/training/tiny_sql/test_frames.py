@@ -27,6 +27,7 @@ def _texts(found):
     return [text for each in found for text in _texts(each)] if isinstance(found, tuple) else []
 
 
+@pytest.mark.cells(40)
 @pytest.mark.parametrize(("name", "found"), PHRASE_LISTS, ids=[name for name, _ in PHRASE_LISTS])
 def test_every_frame_is_said_with_all_its_slots_filled(name, found):
     texts = _texts(found)

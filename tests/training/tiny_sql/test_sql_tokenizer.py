@@ -34,6 +34,7 @@ def test_every_text_survives_a_round_trip(text: str) -> None:
     assert tokenizer().decode(ids, clean_up_tokenization_spaces=False) == text
 
 
+@pytest.mark.cells(30)
 @pytest.mark.parametrize("word", SINGLE_WORDS)
 def test_handles_and_keywords_are_single_tokens(word: str) -> None:
     assert len(tokenizer()(f"{word} ", add_special_tokens=False).input_ids) == 1
