@@ -20,7 +20,7 @@ from tests.ending import check_all_ended, close_or_say_where
 from tests.left_open import closed_at_the_end
 from tests.modules import IMPORTED_BY_COLLECTING
 from tests.waiting import PATIENCE_S, wait_until
-from tests.workers import num_workers
+from tests.workers import ALONE_GIB, num_workers, skip_below
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
 os.environ["RELSERVE_KEEP_LEARNT"] = "0"  # likewise
@@ -163,6 +163,7 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEng
     In float32, so that greedy answers do not depend on the company in which they are asked.
     """
     pytest.importorskip("vllm", reason="vLLM is not installed")
+    skip_below(ALONE_GIB, "an engine")
     log = tmp_path_factory.mktemp("shared") / "engine.log"
     engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"dtype": "float32"}, log_path=log)
     yield engine

@@ -1,20 +1,32 @@
-"""How many workers of pytest-xdist share the tests: as many as the cores keep busy and the memory holds."""
+"""How many workers of pytest-xdist share the tests, and what is skipped where memory is short."""
 
 from __future__ import annotations
 
+import pytest
+
+from relserve.machine.capacity import free_bytes
+
 GIB = 2**30
 ENGINE_GIB = 2.0  # the session's engine, a server over it, and the process that hands out the tests
-WORKER_GIB = 1.0  # what a worker has grown to at the end of the quick tier
+ALONE_GIB = 1.5  # an engine of the embedded model
+WORKER_GIB = 1.2  # what a worker has grown to at the end of the quick tier
 
 
-def num_workers(num_cores: int, free_bytes: int | None) -> int:
+def num_workers(num_cores: int, free: int | None) -> int:
     """Three for two cores: a quarter of each one's time it waits, for its engine or for somebody's patience.
 
     Args:
-        free_bytes: memory that can be had still; None: nobody tells.
+        free: bytes of memory that can be had still; None: nobody tells.
     """
     wanted = num_cores + (num_cores + 1) // 2
-    if free_bytes is None:
+    if free is None:
         return wanted
-    fitting = int((free_bytes / GIB - ENGINE_GIB) / WORKER_GIB)
+    fitting = int((free / GIB - ENGINE_GIB) / WORKER_GIB)
     return max(1, min(wanted, fitting))
+
+
+def skip_below(gib: float, what: str) -> None:
+    """Skip the test that asks where less memory is free; its process would be killed, and not it alone."""
+    free = free_bytes()
+    if free is not None and free < gib * GIB:
+        pytest.skip(f"{what} needs {gib:g} GB of free memory; {free / GIB:.1f} GB are free")
