@@ -21,6 +21,7 @@ def compared(tmp_path: Path):
     compared.child.end()
 
 
+@pytest.mark.long
 def test_the_lock_lets_nothing_through(compared: LockComparison) -> None:
     compared.compare()
     assert compared.told == []

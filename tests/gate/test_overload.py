@@ -135,6 +135,7 @@ def test_of_those_let_in_at_least_95_of_100_are_in_time_and_the_engine_is_used(l
     assert engine.came_to["in time"] > 0.5 * CAPACITY * 20
 
 
+@pytest.mark.long
 def test_long_prompts_do_not_shut_short_ones_out() -> None:
     in_time = {}
     for told in (False, True):
@@ -145,6 +146,7 @@ def test_long_prompts_do_not_shut_short_ones_out() -> None:
     assert in_time[True] > 1.5 * in_time[False]
 
 
+@pytest.mark.long
 def test_many_users_who_ask_seldom_are_let_in_as_few_are() -> None:
     in_time = {}
     for users in (10, 300):

@@ -61,6 +61,7 @@ def test_a_refused_text_does_not_run(con: duckdb.DuckDBPyConnection, tmp_path: P
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".csv"] == []
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "limit"),
     [

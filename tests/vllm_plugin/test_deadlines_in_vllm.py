@@ -46,7 +46,7 @@ def step_once(scheduler: Any) -> list[str]:
     return list(output.num_scheduled_tokens)
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
 @pytest.mark.parametrize("variant", ["hexgen", OURS])

@@ -152,7 +152,7 @@ TERMS = st.sampled_from(
 CELLS = st.one_of(st.none(), st.integers(0, 300).map(str), st.just("fails"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     cells=st.lists(st.tuples(CELLS, CELLS), max_size=40),
     times=st.sampled_from([1, 1, 20]),

@@ -240,7 +240,7 @@ TERMS = st.sampled_from(
 CELLS = st.one_of(st.none(), st.integers(0, 40).map(str), st.just("fails"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     cells=st.lists(st.tuples(CELLS, CELLS), max_size=80),
     terms=st.lists(TERMS, min_size=1, max_size=4, unique=True),

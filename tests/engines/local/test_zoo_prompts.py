@@ -54,6 +54,7 @@ def test_the_special_token_at_the_beginning_is_there_once(name: str, encoder: Pr
         assert text.count(bos) == 1 if bos else not text.startswith(RECIPES[name].eos)
 
 
+@pytest.mark.long
 def test_a_reasoning_model_is_told_not_to_think() -> None:
     encoder = load_encoder(str(build("qwen3")))
     assert encoder is not None

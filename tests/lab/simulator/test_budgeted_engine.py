@@ -148,6 +148,7 @@ def test_under_overload_who_is_late_anyway_lets_others_be_in_time() -> None:
         assert np.isfinite(outcome.e2e_s).all()
 
 
+@pytest.mark.long
 def test_small_prompts_that_are_in_time_do_not_starve_late_ones_where_there_is_room() -> None:
     """Twenty long prompts come at once, of which most are late; then small ones in nearly every step."""
     long = [RequestSpec(0.0, 4000, 2, 1.0, 0.1) for _ in range(20)]

@@ -75,6 +75,7 @@ def test_a_slow_turn_is_noticed_by_ours_and_not_by_round_robin() -> None:
     assert late["predicted"] < 0.22
 
 
+@pytest.mark.long
 def test_old_states_hurt_who_does_not_count_its_own_dispatches() -> None:
     members = [member(name) for name in "abcd"]
     mean = {

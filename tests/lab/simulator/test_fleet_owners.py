@@ -89,6 +89,7 @@ def test_owners_without_work_of_their_own_cost_round_robin_nothing() -> None:
     assert not one.num_lost + four.num_lost
 
 
+@pytest.mark.long
 def test_an_owner_that_has_too_much_to_do_delays_requests_and_more_owners_cure_it() -> None:
     mean = {number: ttft_s(run(number, request_s=0.08)) for number in (1, 4)}
     assert mean[1] > 1.0 > 2 * mean[4]

@@ -121,6 +121,7 @@ def test_the_model_follows_a_tenfold_change_within_thirty_seconds(factor: float)
     assert all(speed == pytest.approx(factor * CURVE.speed(15), rel=0.2) for speed in after)
 
 
+@pytest.mark.long
 def test_a_user_with_many_relqueries_does_not_halve_anothers_share() -> None:
     many = specs(500, 0.0, 50, inf, "many")
     one = specs(40, 0.5, 50, inf, "one")

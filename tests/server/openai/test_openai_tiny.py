@@ -111,6 +111,7 @@ def test_absurd_parameters_are_400_with_a_reason(gateway, given):
     assert len(error["message"]) > 10
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_leaves_ends_its_work_in_the_engine(gateway, ask, local_engine, stream):
     if stream:
@@ -179,6 +180,7 @@ def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch
     wait_until(lambda: num_in_engine(local_engine) == 0)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("path", "asked", "ids"),
     [

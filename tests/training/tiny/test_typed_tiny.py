@@ -116,6 +116,7 @@ def test_min_confidence_makes_unsure_answers_null(con: Connection) -> None:
     assert all(0 <= p < 0.9 for (p,) in told)
 
 
+@pytest.mark.long
 def test_min_confidence_loses_no_long_choice_and_takes_none_that_was_cut(con: Connection) -> None:
     reasons = ("the delivery was late", "the product was broken", "the bill was wrong")
     choices = [f"The customer complains, since {reason}, and wants an apology" for reason in reasons]
