@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,8 +20,12 @@ from relserve.tiny import MODEL_DIR
 from tests.ending import check_all_ended, close_or_say_where
 from tests.left_open import closed_at_the_end
 from tests.modules import IMPORTED_BY_COLLECTING
+from tests.prepared import SpawnedEngine, forked_engines, frozen_once
 from tests.waiting import PATIENCE_S, wait_until
 from tests.workers import ALONE_GIB, num_workers, skip_below
+
+if TYPE_CHECKING:
+    from relserve.engines.fleet.engine import FleetEngine
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
 os.environ["RELSERVE_KEEP_LEARNT"] = "0"  # likewise
@@ -31,11 +36,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 # Fixtures that start an engine or a server besides the session's.
 OWN_ENGINES = {
-    "own_engine", "own_server", "vllm_server", "llamacpp_server", "zoo_engine",
+    "own_engine", "vllm_server", "llamacpp_server", "zoo_engine", "fleet_of_two",
 }  # fmt: skip
 # Fixtures of which the session has one, and the group whose tests share it.
 ONE_A_SESSION = {
     "shared_engine": "engine", "vllm_server": "engine", "llamacpp_server": "engine", "zoo_engine": "zoo",
+    "fleet_of_two": "fleet",
 }  # fmt: skip
 # About what a test with such a mark takes, for the order in which they are begun.
 SECONDS = {"engine_of_its_own": 15.0, "package": 15.0, "performance": 3.0, "long": 1.0, "vllm": 0.5}
@@ -79,6 +85,12 @@ def pytest_unconfigure() -> None:
 def _all_ended() -> Iterator[None]:
     yield
     check_all_ended()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _engines_start_quickly() -> Iterator[None]:
+    with forked_engines(), frozen_once():
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -165,9 +177,18 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEng
     pytest.importorskip("vllm", reason="vLLM is not installed")
     skip_below(ALONE_GIB, "an engine")
     log = tmp_path_factory.mktemp("shared") / "engine.log"
-    engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"dtype": "float32"}, log_path=log)
+    engine = SpawnedEngine("tiny", str(MODEL_DIR), engine_args={"dtype": "float32"}, log_path=log)
     yield engine
     close_or_say_where(engine)
+
+
+@pytest.fixture(scope="session")
+def fleet_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetEngine]:
+    """A fleet of two vLLM engines: one for the whole run. A test that kills a member waits until it is up."""
+    from tests.local_fleet import local_fleet
+
+    with local_fleet(tmp_path_factory.mktemp("fleet")) as fleet:
+        yield fleet
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import ClassVar
 from server_process import ServerProcess
 
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
+ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
 
 
 @dataclass
@@ -19,9 +20,12 @@ class VllmServer(ServerProcess):
 
     Attributes:
         arguments: further ones of the command line.
+        has_worker: as vLLM has it on a CPU: a process for the scheduler and one for the model. Else one is
+            for both, which starts in 10 s of a core less.
     """
 
     arguments: tuple[str, ...] = ()
+    has_worker: bool = False
     env: ClassVar = {
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
@@ -40,6 +44,8 @@ class VllmServer(ServerProcess):
             "--block-size", "32", "--max-model-len", "2048", "--max-num-seqs", "32",
             *self.arguments,
         ]  # fmt: skip
+        if not self.has_worker:
+            command += ["--distributed-executor-backend", ONE_PROCESS]
         if find_spec(SCHEDULER.rpartition(".")[0]):
             command += ["--scheduler-cls", SCHEDULER]
         return command

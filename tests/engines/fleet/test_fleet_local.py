@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of, texts
 from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
-from tests.local_fleet import START_S, are_up, local_fleet
+from tests.local_fleet import START_S, are_up
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm, pytest.mark.timeout(600)]
@@ -21,19 +20,15 @@ pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm, pytest.mark.timeo
 PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(300)]
 
 
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetEngine]:
-    with local_fleet(tmp_path_factory.mktemp("fleet")) as one:
-        yield one
-
-
 def test_rows_are_those_of_one_engine_also_over_a_kill(
-    fleet: FleetEngine, shared_engine: LocalEngine
+    fleet_of_two: FleetEngine, shared_engine: LocalEngine
 ) -> None:
+    fleet = fleet_of_two
     expected = texts(ask(shared_engine, PROMPTS))
     assert texts(ask(fleet, PROMPTS)) == expected
     members = list(fleet.roster.members.values())
     assert min(each.num_answered for each in members) > 30
+    num_deaths = members[0].num_deaths
     one = spawn(shared_engine.fingerprint()).result(timeout=TIMEOUT_S)
     assert one is not None
     asked = spawn(collect(fleet, submission_of(PROMPTS * 4, max_tokens=24)))
@@ -44,6 +39,6 @@ def test_rows_are_those_of_one_engine_also_over_a_kill(
     replies = asked.result(timeout=TIMEOUT_S)
     assert sorted(each.index for each in replies) == list(range(4 * len(PROMPTS)))
     assert not [each for each in replies if each.failure is not None]
-    assert members[0].num_deaths == 1
+    assert members[0].num_deaths == num_deaths + 1
     wait_until(lambda: are_up(fleet), START_S)
     assert texts(ask(fleet, PROMPTS)) == expected

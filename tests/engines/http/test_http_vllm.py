@@ -14,7 +14,7 @@ from vllm_servers import SCHEDULER
 from relserve.call.answer_types import Grammar
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
-from relserve.errors import EngineDeadError, EngineStartError, FailureKind, ModelError
+from relserve.errors import FailureKind, ModelError
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
@@ -87,21 +87,3 @@ def test_the_context_ends_where_it_ends(engine):
 def test_a_model_that_is_not_served(serve_url):
     with pytest.raises(ModelError, match="does not serve 'huge'; it serves 'tiny'"):
         ask(HttpEngine(serve_url, served_model="huge"), TEN)
-
-
-@pytest.mark.long
-def test_kill_9_of_the_server_ends_the_query_and_leaves_what_came(own_server):
-    engine, came = HttpEngine(own_server.url), []
-
-    async def kill_half_way():
-        async for batch in engine.answer(submission_of(TEN * 100, max_tokens=64)):
-            if not came:
-                own_server.kill()
-            came.extend(batch)
-
-    with pytest.raises(EngineDeadError, match="no longer answers"):
-        spawn(kill_half_way()).result(timeout=PATIENCE_S)
-    assert came
-    assert all(reply.failure is None for reply in came)
-    with pytest.raises(EngineStartError, match="no LLM server answers"):
-        ask(engine, TEN)

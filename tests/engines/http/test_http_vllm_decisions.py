@@ -18,7 +18,7 @@ from relserve.engines.http.decision_wire import SYSTEM_ONE
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.reading_ways import ReadingWays
 from relserve.engines.loop import spawn
-from relserve.errors import FailureKind
+from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.session.per_question import PerQuestion
 from tests.waiting import PATIENCE_S
 
@@ -87,3 +87,21 @@ def test_more_choices_than_it_has_letters_for_are_refused(engine):
     (reply,) = ask(engine, ["Which?"], grammar=Grammar(choices=choices), max_tokens=1, read="label")
     assert reply.failure.kind is FailureKind.REFUSED
     assert "at most 26 options" in reply.failure.message
+
+
+def test_kill_9_of_the_server_ends_the_query_and_leaves_what_came(qwen3):
+    """The last test of this server."""
+    engine, came = HttpEngine(qwen3.url), []
+
+    async def kill_half_way():
+        async for batch in engine.answer(submission_of(ROWS * 300, max_tokens=64)):
+            if not came:
+                qwen3.kill()
+            came.extend(batch)
+
+    with pytest.raises(EngineDeadError, match="no longer answers"):
+        spawn(kill_half_way()).result(timeout=PATIENCE_S)
+    assert came
+    assert all(reply.failure is None for reply in came)
+    with pytest.raises(EngineStartError, match="no LLM server answers"):
+        ask(engine, ROWS)

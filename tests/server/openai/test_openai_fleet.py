@@ -17,7 +17,7 @@ from relserve.engines.fleet.member import FleetMember
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
 from tests.gate.entered import entered
-from tests.local_fleet import START_S, are_up, local_fleet
+from tests.local_fleet import START_S, are_up
 from tests.server.openai.chatting import HI
 from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
@@ -31,10 +31,9 @@ pytestmark = [
 FOR_LONG: Any = {"max_tokens": 1500, "extra_body": {"ignore_eos": True}}
 
 
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetEngine]:
-    with local_fleet(tmp_path_factory.mktemp("fleet")) as one:
-        yield one
+@pytest.fixture
+def fleet(fleet_of_two: FleetEngine) -> FleetEngine:
+    return fleet_of_two
 
 
 @pytest.fixture
@@ -131,12 +130,13 @@ def test_a_member_that_is_killed_costs_only_answers_that_had_begun(
     answer = client.completions.create(model="fleet", prompt="hi", stream=True, **FOR_LONG)
     next(answer)
     killed = next(each for each in fleet.roster.members.values() if each.num_rows)
+    before = killed.num_deaths
     os.kill(engine_of(killed).pid, signal.SIGKILL)
     with pytest.raises(openai.APIError, match="engine"):
         list(answer)
     again = client.chat.completions.create(model="fleet", messages=HI, max_tokens=2)
     assert again.usage is not None
-    assert killed.num_deaths == 1
+    assert killed.num_deaths == before + 1
     wait_until(lambda: are_up(fleet), START_S)
     told: list[Any] = []
 
