@@ -39,16 +39,16 @@ class Model:
         stock.llm_engine.engine_core.shutdown()
 
 
-LONG = (pytest.param(name, marks=pytest.mark.long) for name in ("tiny", "llama"))
+RUNS = [("opt", None), pytest.param("llama", OURS, marks=pytest.mark.long)]
 
 
-@pytest.fixture(scope="module", params=["opt", *LONG])
+@pytest.fixture(scope="module")
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
     with environment():
         yield Model(request.param, tmp_path_factory.mktemp("models"))
 
 
-@pytest.mark.parametrize("scheduler", [None, pytest.param(OURS, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("model", "scheduler"), RUNS, indirect=["model"], scope="module")
 def test_tokens_are_stocks(model: Model, scheduler: str | None) -> None:
     from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 
