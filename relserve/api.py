@@ -14,15 +14,18 @@ from relserve.cache.kept_pace import shared_paces
 from relserve.cache.kept_usage import UsageBook, shared_book
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
+from relserve.call.options import CAPS, OPTIONS
 from relserve.call.slo import classes, slo_of
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
 from relserve.prices.prices import Prices
+from relserve.session.caps import Limits, SpendingCap
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.session import Session
+from relserve.session.spending import Spending
 from relserve.settings import KV_CACHES, Settings, kv_cache_of, load, names_a_model, step_budget_of
 
 Connection = relserve_duckdb.Connection
@@ -42,6 +45,9 @@ def connect(
     deadline: Any = None,
     slo: Any = None,
     step_budget: str | None = None,
+    max_rows: int | None = None,
+    max_tokens_total: int | None = None,
+    max_cost: float | None = None,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -64,6 +70,8 @@ def connect(
         step_budget: who decides before each step of a local model how many tokens it computes, so that such
             limits are kept: 'slack', 'lens', 'static-N' or 'off' (default: the setting, else
             'slack', which changes nothing while no row has a limit).
+        max_rows, max_tokens_total, max_cost: caps on all that the connection and its cursors ask: rows,
+            tokens and US dollars (default: none). RELSERVE_MAX_ROWS and its like are caps of each statement.
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
@@ -79,7 +87,7 @@ def connect(
         find_engine(model, kv_cache, step_budget)  # a wrong name fails here, not in the first query
     session = new_session(
         settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline, slo=slo,
-        step_budget=step_budget,
+        step_budget=step_budget, caps=_caps(max_rows, max_tokens_total, max_cost),
     )  # fmt: skip
     shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
@@ -100,6 +108,9 @@ def attach(
     deadline: Any = None,
     slo: Any = None,
     step_budget: str | None = None,
+    max_rows: int | None = None,
+    max_tokens_total: int | None = None,
+    max_cost: float | None = None,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
@@ -115,7 +126,7 @@ def attach(
     shown = settings.progress if progress is None else progress
     session = new_session(
         settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline, slo=slo,
-        step_budget=step_budget,
+        step_budget=step_budget, caps=_caps(max_rows, max_tokens_total, max_cost),
     )  # fmt: skip
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
@@ -168,6 +179,7 @@ def new_session(
     deadline: Any = None,
     slo: Any = None,
     step_budget: str | None = None,
+    caps: Limits = Limits(),  # noqa: B008
 ) -> Session:
     """A session on the shared engines.
 
@@ -177,6 +189,7 @@ def new_session(
         engine: an engine object for those calls instead.
         history: where to record; a new one if None.
         cache, kv_cache, deadline, slo, step_budget: as for `connect`.
+        caps: on all that the session asks.
     """
 
     def find(name: str | None) -> Engine:
@@ -199,7 +212,7 @@ def new_session(
     paces = shared_paces(settings.cache_dir) if settings.keep_learnt else None
     return Session(
         find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts, paces=paces,
-        prices=Prices.of(settings.prices, settings.hour_price),
+        spending=_spending(settings, caps),
     )  # fmt: skip
 
 
@@ -237,6 +250,19 @@ def _checked_budget(engine: Engine | None, step_budget: str | None) -> str | Non
     if engine is not None:
         raise UsageError("give engine= or step_budget=, not both: an engine object has been set up already")
     return step_budget
+
+
+def _spending(settings: Settings, caps: Limits) -> Spending:
+    prices = Prices.of(settings.prices, settings.hour_price)
+    statement = Limits(settings.max_rows, settings.max_tokens_total, settings.max_cost)
+    connection = None if caps.is_open else SpendingCap(caps, "the connection")
+    return Spending(prices, statement, connection)
+
+
+def _caps(rows: Any, tokens: Any, cost: Any) -> Limits:
+    """The caps of a connection; raises OptionError."""
+    given = zip(CAPS, (rows, tokens, cost), strict=True)
+    return Limits(*(None if each is None else OPTIONS[name].check(name, each) for name, each in given))
 
 
 def login_name() -> str:

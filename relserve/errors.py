@@ -15,6 +15,7 @@
     ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
     │   └── UnlinkedWordsError  it speaks of what no table, column or value says
     ├── ForbiddenError       a server's user may not do this; or only the database names this model
+    ├── SpendingError        a statement would take more rows, tokens or dollars than a cap allows
     ├── QuotaError           a server's user has used up their tokens of a minute, an hour or a day
     ├── AdmissionError       an engine's gate let a request wait until its limit was over, or it would be
     ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
@@ -148,6 +149,10 @@ class ForbiddenError(RelserveError):
     """This may not be done, by a user of a server or by a view; says who may, or what may be done instead."""
 
 
+class SpendingError(RelserveError):
+    """A statement would likely take more rows, tokens or dollars than a cap allows; nothing was asked."""
+
+
 class QuotaError(RelserveError):
     """A user of a server has used up their tokens; more may be asked in `wait_s` seconds."""
 
@@ -211,6 +216,7 @@ class FailureKind(StrEnum):
     REFUSED = "refused"  # the engine rejected this request
     LOW_CONFIDENCE = "low_confidence"  # the model gave its answer a probability below min_confidence
     DEADLINE = "deadline"  # the answer, or the SQL, had not come when its deadline passed
+    CAP = "cap"  # a cap on rows, tokens or dollars was reached before the row was sent
     NO_SQL = "no_sql"  # a question of text2sql_query() became no SQL
     ENGINE = "engine"  # the engine failed while it worked on the request
 

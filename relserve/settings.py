@@ -275,6 +275,16 @@ class Settings:
     hour_price: float | None = _setting(
         None, "US dollars for an hour of this machine while a local model works, from 0 on", _number(0)
     )
+    max_rows: int | None = _setting(
+        None, "the most rows that a statement may ask a model about; equal prompts count once", _at_least(0)
+    )
+    max_tokens_total: int | None = _setting(
+        None, "the most tokens that a statement may take, of prompts and answers together", _at_least(0)
+    )
+    max_cost: float | None = _setting(None, "the most US dollars that a statement may cost", _number(0))
+    confirm_above: float = _setting(
+        1.0, "commands on a terminal ask before a statement that may cost more US dollars", _number(0)
+    )
     progress: bool | None = _setting(
         None, "whether progress bars are shown: 1, 0, or unset for terminals and notebooks", _flag
     )

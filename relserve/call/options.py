@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -26,66 +26,22 @@ from relserve.call.decisions import (
     Distribution,
     ExpectedLevel,
     Labelling,
-    PriorOf,
     Probability,
-    Read,
     check_number,
 )
 from relserve.call.durations import seconds_of
+from relserve.call.option_values import Options as Options
 from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
-from relserve.call.questions import TypedQuestion, descriptions_of
+from relserve.call.questions import descriptions_of
 from relserve.call.schema import SCHEMA_EXAMPLE, number_of, shape_of
 from relserve.call.schema.leaves import TextShape
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
-from relserve.call.slo import Slo, slo_of
+from relserve.call.slo import slo_of
 from relserve.call.thinking import HIGH, LOW
-from relserve.call.turns import SHOWN, CallExample, examples_of
+from relserve.call.turns import SHOWN, examples_of
 from relserve.call.vectors import Vector
 from relserve.call.verbatim import Quote
 from relserve.errors import OptionError
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a call asked for, checked. Unset options hold their default."""
-
-    max_tokens: int | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    system: str | None = None
-    model: str | None = None
-    on_error: str = "null"
-    choices: tuple[str, ...] = ()
-    descriptions: tuple[str | None, ...] = ()  # of each choice, where any has one
-    lo: float | None = None
-    hi: float | None = None
-    schema: str = ""
-    min_confidence: float | None = None
-    max_chars: int = 8000
-    field_order: str = "given"
-    thinking: int = 0  # most tokens of thoughts before an answer
-    grammar: str = ""
-    deadline: float | None = None  # seconds
-    slo: Slo | None = None
-    examples: tuple[CallExample, ...] = ()
-    read: Read = "label"
-    threshold: float = 0.5
-    levels: tuple[str, ...] = ()
-    questions: tuple[TypedQuestion, ...] = ()
-    calibration: str | None = None
-    verbatim: bool = False
-    offsets: bool = False
-    debias: int = 1  # orders of the choices that a row is read in
-    prior: PriorOf = "none"
-
-    @property
-    def score_bounds(self) -> tuple[float, float]:
-        """The lowest and the highest score."""
-        if self.levels:
-            return 0.0, len(self.levels) - 1.0
-        return 0.0 if self.lo is None else self.lo, 10.0 if self.hi is None else self.hi
 
 
 class OptionSpec(NamedTuple):
@@ -161,6 +117,11 @@ OPTIONS: Mapping[str, OptionSpec] = {
         seconds_of,
     ),
     "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
+    "max_rows": OptionSpec(
+        "BIGINT", "most rows that the call asks about; equal prompts count once", whole(0, 2**62)
+    ),
+    "max_tokens_total": OptionSpec("BIGINT", "most tokens of all its prompts and answers", whole(0, 2**62)),
+    "max_cost": OptionSpec("DOUBLE", "most US dollars that the call may cost", number(0, 1e9)),
     "read": OptionSpec(
         "VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", option_checks.read
     ),
@@ -179,9 +140,10 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
+CAPS = ("max_rows", "max_tokens_total", "max_cost")
 _COMMON = (
     "max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "thinking",
-    "deadline", "slo", "field_order", "examples",
+    "deadline", "slo", *CAPS, "field_order", "examples",
 )  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
@@ -189,7 +151,7 @@ WORDS = "wordllama"  # the model of llm_embed; see `relserve.machine.word_vector
 # Of what is not written there is no sampling, and no thoughts come before it.
 _OF_PROBABILITIES = ("read", "debias", "prior")
 _WEIGHED = (
-    "system", "model", "on_error", "deadline", "slo", "field_order", "examples", *_OF_PROBABILITIES,
+    "system", "model", "on_error", "deadline", "slo", *CAPS, "field_order", "examples", *_OF_PROBABILITIES,
 )  # fmt: skip
 _STATED = tuple(name for name in _WEIGHED if name != "examples")
 _OF_LEVELS = _OF_PROBABILITIES

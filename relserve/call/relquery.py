@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.decisions import Decision, FollowUp, Read
 from relserve.call.field_order import free_rows
 from relserve.call.frame import Frame
-from relserve.call.options import FUNCTIONS, Options
+from relserve.call.options import CAPS, FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, WorkflowStep
 from relserve.call.slo import Slo
 from relserve.call.standing import Standing
@@ -69,7 +69,7 @@ class CallSite:
         sure = None if self.options.min_confidence is None else 0.0
         shaping = replace(
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
-            deadline=None, slo=None, calibration=None,
+            deadline=None, slo=None, calibration=None, **dict.fromkeys(CAPS),
         )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -215,8 +215,8 @@ class Submission:
         turns: of a chat before each prompt: examples of what is asked and answered.
         labels: by which the prompts name the choices, where an engine reads these; see `Labels`.
         own_labels: of each prompt, in place of `labels`, where the prompts have grammars of their own.
-        told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
-            process alone.
+        told: told now and then, from any thread of this process, where it stands while rows wait.
+        may_send: what servers' engines await before each prompt: "" once it may go, or why not.
     """
 
     rel_id: str
@@ -239,6 +239,7 @@ class Submission:
     turns: tuple[ChatTurn, ...] = ()
     labels: tuple[str, ...] = ()
     own_labels: Sequence[tuple[str, ...]] | None = None
+    may_send: Callable[[str], Awaitable[str]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def lead(self) -> str:

@@ -83,6 +83,9 @@ def sql_command(
     ] = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw bars, a line or a histogram.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Instead, show what it would ask and cost, as relserve explain.")
+    ] = False,
 ) -> None:
     """Run SQL with llm functions.
 
@@ -98,7 +101,7 @@ def sql_command(
     with loading():
         from relserve.cli import sql
 
-    sql.run(text, db, model, format, examples, stats, cache, errors, chart)
+    sql.run(text, db, model, format, examples, stats, cache, errors, chart, dry_run)
 
 
 app.command("ask")(ask_command)

@@ -15,6 +15,7 @@ from relserve.cli.databases import check_database, missing_tables_told, none_lef
 from relserve.cli.formats import Format
 from relserve.cli.interrupted import told_when_interrupted
 from relserve.cli.output import print_table, write
+from relserve.cli.spending_question import ask_before_spending
 from relserve.errors import UsageError
 from relserve.session.history import History
 from relserve.settings import prefer_shared
@@ -22,7 +23,7 @@ from relserve.settings import prefer_shared
 
 def run(
     text: str | None, db: Path | None, model: str | None, format: Format, examples: bool, stats: bool,
-    cache: bool, errors: bool = False, chart: bool = False,
+    cache: bool, errors: bool = False, chart: bool = False, dry_run: bool = False,
 ) -> None:  # fmt: skip
     """Run statements and write the last one's result to stdout.
 
@@ -34,6 +35,7 @@ def run(
         cache: use kept answers, and keep new ones.
         errors: write the failed rows to stderr at the end; without a text, to stdout those of the last
             command that had some.
+        dry_run: instead, print what the statement would ask and cost, as `explain` does.
         chart: draw the result, too: below the table, or on stderr where the format is for programs.
 
     Raises:
@@ -43,6 +45,9 @@ def run(
         if not errors:
             raise UsageError("what is to run? Give SQL, a .sql file, or - for stdin; --errors needs none")
         _show_kept(format)
+        return
+    if dry_run:
+        explain(text, db, model, examples)
         return
     query = text_of(text)
     with _opened(db, query, model, examples, cache) as con:
@@ -127,4 +132,5 @@ def connect(db: Path | None, model: str | None, examples: bool, cache: bool) -> 
     con.raw.execute("SET python_enable_replacements = false")  # FROM x is no variable of this program
     if examples:
         demo.prepare(con)
+    ask_before_spending(con, model)
     return con

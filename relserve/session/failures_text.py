@@ -11,6 +11,7 @@ WORDS = {
     FailureKind.UNPARSABLE: "unparsable",
     FailureKind.REFUSED: "refused",
     FailureKind.DEADLINE: "past the deadline",
+    FailureKind.CAP: "past a cap",
     FailureKind.NO_SQL: "without SQL",
     FailureKind.ENGINE: "engine failed",
 }

@@ -19,9 +19,9 @@ from relserve.errors import OptionError
 from relserve.machine import traces
 from relserve.machine.hardware import machine_key
 from relserve.machine.kept_calibrations import KeptCalibration
-from relserve.prices.prices import Prices
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.calibrated_calls import calibration_of_call, calibrator_for
+from relserve.session.capped_engine import CappedEngine
 from relserve.session.estimate import pace_of
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -32,6 +32,7 @@ from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
 from relserve.session.reply_reader import Correction
 from relserve.session.round import Enough, Round, Watch
+from relserve.session.spending import Spending
 
 NULL = Answer(None)  # of a row without a prompt
 
@@ -65,7 +66,7 @@ class OpenRelQuery:
         cache_salt: str | None = None,
         paces: PaceFile | None = None,
         shows_fitted: bool = True,
-        prices: Prices | None = None,
+        spending: Spending | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
@@ -80,10 +81,11 @@ class OpenRelQuery:
         self.record = QueryRecord(
             rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement,
             habit=habit_of(site, engine.model),
-            price=None if prices is None else prices.find(engine.model),
+            price=None if spending is None else spending.prices.find(engine.model),
         )  # fmt: skip
         self._recorder = Recorder(history, self.record, site.kind)
-        self._prior = EmptyPrior(site, self._recorder, cancel)
+        self._caps = [] if spending is None else spending.caps(site.options, engine.model, statement)
+        self._prior = EmptyPrior(site, self._recorder, cancel, self._capped)
         self._kept_calibration: KeptCalibration | None = None
         self._shows_fitted = shows_fitted
 
@@ -209,7 +211,8 @@ class OpenRelQuery:
             calibrator_for(self._calibration(), self.site, engine, self._cancel, ends_s, self._shows_fitted),
         )
         one = Round(
-            self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction
+            self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction,
+            self._capped,
         )
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
@@ -227,6 +230,10 @@ class OpenRelQuery:
         finally:
             span.put({"relserve.kept_answers": one.num_cached, "relserve.failed_rows": one.num_failed_rows})
         return cast(list[Answer], one.answers)  # all are there now
+
+    def _capped(self, engine: Engine) -> Engine:
+        """The engine, which sends what the caps on spending allow."""
+        return CappedEngine(engine, self._caps, self.record.price) if self._caps else engine
 
     def _calibration(self) -> KeptCalibration | None:
         """The call's, read once: whoever fits another one meanwhile changes no row of this relQuery."""

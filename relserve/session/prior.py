@@ -24,8 +24,10 @@ from relserve.session.reply_reader import Probabilities, probabilities_of
 class EmptyPrior:
     """The prior of one relQuery's call, if the call wants one; safe for several threads."""
 
-    def __init__(self, site: CallSite, recorder: Recorder, cancel: threading.Event) -> None:
-        self._site, self._recorder, self._cancel = site, recorder, cancel
+    def __init__(
+        self, site: CallSite, recorder: Recorder, cancel: threading.Event, capped: Callable[[Engine], Engine]
+    ) -> None:
+        self._site, self._recorder, self._cancel, self._capped = site, recorder, cancel, capped
         self._lock = threading.Lock()
         self._found: Probabilities | None = None
 
@@ -73,7 +75,8 @@ class EmptyPrior:
         asked = empty.part(todo, rows_to_send(len(todo)))
         asked = asked if step is None else asked.as_step(step)
         ends_s = None if step is None else step.ends_s
-        pending = PendingReplies(engine_for(engine, asked), asked, ends_s, self._recorder.stands)
+        capped = engine_for(self._capped(engine), asked)
+        pending = PendingReplies(capped, asked, ends_s, self._recorder.stands)
         came = pending.result(self._cancel)
         cached.confirm(self._cancel)
         good = [each for each in came if not isinstance(probabilities_of(each, engine.model), Failure)]

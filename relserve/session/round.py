@@ -53,6 +53,7 @@ class Round:
             None where the relQuery does not remember.
         cached: what the answer cache has of the distinct prompts.
         correction: see `ReplyReader`.
+        capped: the engine, which sends what the caps on spending allow.
 
     Attributes:
         answers: of each distinct prompt; None: not there yet.
@@ -73,9 +74,10 @@ class Round:
         watch: Watch,
         is_whole: Callable[[str], bool] | None = None,
         correction: Correction | None = None,
+        capped: Callable[[Engine], Engine] = lambda engine: engine,
     ) -> None:
         self._site, self._folded, self._known = site, folded, known
-        self._engine = engine
+        self._engine, self._capped = engine, capped
         self._cached, self._recorder, self._watch = cached, recorder, watch
         self._reader = ReplyReader(site, engine.model, is_whole, correction)
         self._keys = folded.keys
@@ -114,7 +116,7 @@ class Round:
 
         Raises: as `OpenRelQuery.ask`.
         """
-        engine, lead = engine_for(self._engine, submission), size_of(submission.lead)
+        engine, lead = engine_for(self._capped(self._engine), submission), size_of(submission.lead)
         pending = PendingReplies(engine, submission, ends_s, self._recorder.stands)
         try:
             while (replies := pending.next_batch(self._watch.cancel)) is not None:

@@ -17,9 +17,8 @@ from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.model.linear import CostModel
-from relserve.prices.prices import Prices
 from relserve.session.estimate import Estimate, estimate
-from relserve.session.folding import FoldedRows
+from relserve.session.folding import FoldedRows, fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
 from relserve.session.likely_spending import SpendingBasis
@@ -30,6 +29,7 @@ from relserve.session.prior import of_empty
 from relserve.session.progress import Progress
 from relserve.session.reordered import all_asked
 from relserve.session.round import Enough
+from relserve.session.spending import Foreseen, Spending
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Session:
         model_hosts: the servers that calls in SQL may name.
         cache_salt: see `Submission`.
         paces: where it is kept how long relQueries took, for EXPLAIN in other processes; None: nowhere.
-        prices: what models cost.
+        spending: what models cost, and the caps on that.
         keeps_calibrations: whether its SQL may keep calibrations, which are files of whoever runs it.
     """
 
@@ -64,7 +64,7 @@ class Session:
     cache_salt: str | None = None
     paces: PaceFile | None = None
     keeps_calibrations: bool = True
-    prices: Prices = field(default_factory=Prices)
+    spending: Spending = field(default_factory=Spending)
 
     def run(
         self,
@@ -92,6 +92,8 @@ class Session:
             ModelError: its model is not to be had.
             EngineError, RowError, Cancelled: see `OpenRelQuery.ask`.
         """
+        if self.spending.looks_ahead(relquery.options):
+            self._look_ahead(relquery, cancel)
         with self.open(
             relquery.site, cancel, statement, relquery.rel_id, remembers=False, step=step
         ) as opened:
@@ -100,6 +102,13 @@ class Session:
                 grammars=relquery.grammars,
             )  # fmt: skip
         return Result(answers)
+
+    def _look_ahead(self, relquery: RelQuery, cancel: threading.Event | None) -> None:
+        """Refuse what would exceed a cap; raises as `Spending.check`."""
+        site, grammars = relquery.site, relquery.grammars or relquery.site.grammars(relquery.rows)
+        folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
+        found = self.estimate(site, folded, cancel)
+        self.spending.check([Foreseen(site.function, site.options, found.model, found.likely)])
 
     def open(
         self,
@@ -137,7 +146,7 @@ class Session:
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
             step=self._in_time(site, step),
             is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
-            shows_fitted=self.keeps_calibrations, prices=self.prices,
+            shows_fitted=self.keeps_calibrations, spending=self.spending,
         )  # fmt: skip
 
     def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:
@@ -207,6 +216,6 @@ class Session:
         num_kept = None if num_cached is None else (num_cached + num_empty) * times
         seen = self.history.usage.of_kind(engine.model, site.kind)
         num_sent = len(submission.prompts) - (num_cached or 0)
-        spending = SpendingBasis(submission, num_sent, seen, self.prices.find(engine.model))
+        spending = SpendingBasis(submission, num_sent, seen, self.spending.prices.find(engine.model))
         found = estimate(engine, asked, record, self.history, num_kept, kept, spending)
         return replace(found, num_cached=num_cached)

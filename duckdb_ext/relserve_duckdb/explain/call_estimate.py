@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relserve.call.options import Options
 from relserve.session.estimate import Estimate
 from relserve.session.likely_spending import LikelySpending
+from relserve.session.spending import Foreseen
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class CallEstimate:
         estimate: None where no rehearsal reached the call.
         depends_on: numbers of the calls whose answers decide which rows or values reach this one.
         at_most: its rows are an upper bound, as far as rehearsals with made-up answers can tell.
+        options: of the call; None where no row of it was seen.
         untold: why the tokens of its prompts cannot be told, "" where they can.
     """
 
@@ -27,6 +30,7 @@ class CallEstimate:
     depends_on: tuple[int, ...] = ()
     at_most: bool = False
     untold: str = ""
+    options: Options | None = None
 
     @property
     def prompt_tokens(self) -> int | None:
@@ -49,6 +53,13 @@ class CallEstimate:
     def cost(self) -> float | None:
         """US dollars; None: unknown."""
         return None if self.likely is None else self.likely.cost
+
+    @property
+    def foreseen(self) -> Foreseen | None:
+        """What caps look at before it asks; None where its options are not known."""
+        if self.options is None or self.estimate is None:
+            return None
+        return Foreseen(self.function, self.options, self.estimate.model, self.likely, self.at_most)
 
     @property
     def seconds_from(self) -> str:

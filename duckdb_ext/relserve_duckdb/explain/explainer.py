@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from relserve.call.options import Options
 from relserve.errors import Cancelled, RelserveError, UsageError
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
@@ -165,7 +166,8 @@ class Explainer:
             found = self.state.session.estimate(site, folded, self.state.run.cancel)
             untold = "its prompts hold another call's answers" if reached.holds_answers else ""
         return CallEstimate(
-            number, found.function, found.template, found, tuple(reached.depends_on), at_most, untold
+            number, found.function, found.template, found, tuple(reached.depends_on), at_most, untold,
+            site.options if isinstance(site.options, Options) else None,
         )
 
     def _plans_calls(self, statement: Statement) -> bool:

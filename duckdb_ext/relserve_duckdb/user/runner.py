@@ -14,11 +14,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from relserve.errors import Cancelled, UsageError
+from relserve.errors import Cancelled, RelserveError, UsageError
 from relserve.machine import traces
 from relserve.text2sql.guard.limits import limits_in, without_words
 from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.explain.explainer import Explainer
+from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.prefetch import prefetch
@@ -158,6 +159,8 @@ class Runner:
             with self.watching():
                 if reading is Reading.PLAN:
                     return plan_only(self.state, run)
+                explain = partial(self.explainer.explain_relation, relation, reading)
+                self._look_at_spending(read_select(text), explain)
                 if self.prefetches and reading is Reading.PREFETCH:
                     self._prefetch_relation(relation)
                     self.state.run.check_cancel()
@@ -245,6 +248,8 @@ class Runner:
                     kept=not statement.reads,
                 )
             else:
+                explain = partial(self.explainer.explain, variables, statement.text, parameters)
+                self._look_at_spending(statement, explain)
                 self._prefetch_text(variables, statement, parameters)
                 self.state.run.check_cancel()
                 with self.state.changing(statement.text):
@@ -252,6 +257,21 @@ class Runner:
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
+
+    def _look_at_spending(self, statement: Statement, explain: Callable[[], Explanation]) -> None:
+        """See that what a statement will likely ask is within the caps; raises as `Spending.check`."""
+        spending = self.state.session.spending
+        whole = f"{statement.text}\n{self.indirect_calls.calling_definitions(statement.text)}".lower()
+        if not spending.looks_at(whole) or not self._may_ask(statement):
+            return
+        try:
+            calls = explain().calls
+        except (duckdb.InterruptException, RelserveError):
+            raise
+        except (duckdb.Error, pa.ArrowException) as error:  # running it will say so
+            log.debug("not estimated: %s", error)
+            return
+        spending.check([call.foreseen for call in calls if call.foreseen is not None])
 
     def _look(self, text: str) -> None:
         """Where text2sql_query() is called, look what questions are about, while nothing runs yet."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from relserve import api
 from relserve.cli import demo
 from relserve.cli.data_files import scan_of
+from relserve.cli.spending_question import ask_before_spending
 from relserve.errors import UsageError
 from relserve.settings import prefer_shared
 
@@ -48,6 +49,7 @@ def open_source(source: QuestionSource, cache: bool) -> api.Connection:
     database, read_only = (str(source.db), True) if source.db else (":memory:", False)
     con = api.connect(database, cache=cache, read_only=read_only)
     con.raw.execute("SET enable_progress_bar = false")
+    ask_before_spending(con)
     if source.examples:
         demo.prepare(con)
     for path, name in names.items():

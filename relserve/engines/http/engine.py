@@ -64,6 +64,8 @@ class HttpEngine:
         self._server: ModelServer | None = None
         self._running: set[HttpRows] = set()
 
+    asks_before_sending = True  # see `Submission.may_send`
+
     @property
     def model(self) -> str:
         """The name by which users ask for it: the URL, or URL#model."""

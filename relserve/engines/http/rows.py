@@ -72,6 +72,11 @@ class HttpRows:
         """Start each request when there is a slot for it; with one waiter for all, relQueries take turns."""
         index = 0
         while index < len(self.submission.prompts):
+            if self.submission.may_send is not None and (
+                why := await self.submission.may_send(self.submission.prompts[index])
+            ):
+                self._hold_back(index, why)
+                return
             await self._enter(index)
             indices = self._together(index)
             task = asyncio.create_task(self._row(indices))
@@ -79,6 +84,12 @@ class HttpRows:
             # In a callback, since a task cancelled before its first step runs no `finally`.
             task.add_done_callback(partial(self._done, index))
             index += len(indices)
+
+    def _hold_back(self, index: int, why: str) -> None:
+        """Send no row from this one on."""
+        rest = range(index, len(self.submission.prompts))
+        for reply in _unanswered(tuple(rest), FailureKind.CAP, why):
+            self.inbox.put_nowait(reply)
 
     def _together(self, index: int) -> tuple[int, ...]:
         """The rows from this one on that one request asks about."""

@@ -89,6 +89,11 @@ class Metered:
         """See `Engine.model`."""
         return str(self._engine.model)
 
+    @property
+    def asks_before_sending(self) -> bool:
+        """Whether its rows ask `Submission.may_send`."""
+        return getattr(self._engine, "asks_before_sending", False)
+
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`."""
         found: str | None = await self._engine.fingerprint()

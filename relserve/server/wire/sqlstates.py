@@ -34,7 +34,8 @@ _BY_CLASS: Mapping[type[BaseException], str] = {
     errors.UnsafeSqlError: "42501", errors.LimitError: "54000", errors.Text2SqlError: "22000",
     errors.UnlinkedWordsError: "22000",
     errors.ForbiddenError: "42501", errors.AdmissionError: "53000",
-    errors.QuotaError: "53400", errors.ProtocolError: "08P01", errors.Cancelled: "57014",
+    errors.SpendingError: "53400", errors.QuotaError: "53400",
+    errors.ProtocolError: "08P01", errors.Cancelled: "57014",
     errors.RelserveError: "58000",
     # Arrow's, for values that PostgreSQL's form has no room for, and Python's
     pa.ArrowInvalid: "22003", pa.ArrowNotImplementedError: "0A000", KeyboardInterrupt: "57014",

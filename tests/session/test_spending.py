@@ -1,0 +1,199 @@
+"""Caps: refused before the first row, stopped while running, and nothing that was answered is lost."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import relserve
+from relserve.api import connect
+from relserve.engines.loop import spawn
+from relserve.errors import FailureKind, OptionError, RowError, SpendingError
+from relserve.session.caps import Amounts, Limits, SpendingCap
+from tests.engines.http_fakes import Answered, FakeServer, said
+
+MORE = 3  # times the tokens that bytes let expect
+SQL = "SELECT llm('Sum up: {{}}', i, max_tokens := 4{}) FROM range({}) t(i)"
+
+
+class Counting:
+    """A server that says how many tokens it charges, more than one would think."""
+
+    def __init__(self) -> None:
+        self.server = FakeServer(self.answer)
+        self.tokens = 0
+        spawn(self.server.start()).result()
+
+    async def answer(self, body: dict[str, Any]) -> Answered:
+        await asyncio.sleep(0.002)
+        text = body["messages"][-1]["content"]
+        used = {"prompt_tokens": MORE * (len(text) // 4 + 8), "completion_tokens": 4}
+        self.tokens += sum(used.values())
+        return said("ok " + text[-6:], usage=used)
+
+    @property
+    def prompts(self) -> Counter[str]:
+        return Counter(body["messages"][-1]["content"] for _, body in self.server.requests)
+
+    @property
+    def model(self) -> str:
+        return f"{self.server.url}#fake"
+
+
+@pytest.fixture
+def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
+    found = Counting()
+    (tmp_path / "prices.toml").write_text(f'["{found.server.url}"]\ninput = 100\noutput = 400\n')
+    monkeypatch.setenv("RELSERVE_PRICES", str(tmp_path / "prices.toml"))
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RELSERVE_MAX_IN_FLIGHT", "16")
+    monkeypatch.delenv("RELSERVE_ANSWER_CACHE_MB")
+    yield found
+    relserve.close_engines(found.model)
+    spawn(found.server.stop()).result()
+
+
+def num_answered(rows: list[tuple[Any, ...]]) -> int:
+    return sum(row[0] is not None for row in rows)
+
+
+TOO_SMALL = ("max_rows := 10", "max_tokens_total := 100", "max_cost := 0.01", "max_cost := 0")
+
+
+@pytest.mark.parametrize("cap", TOO_SMALL)
+def test_too_much_is_refused_before_the_first_row(counting: Counting, cap: str) -> None:
+    with connect(model=counting.model, progress=False) as con:
+        with pytest.raises(SpendingError, match=f"about 50 rows.*llm\\(\\) is {cap[:9]}.*Nothing was asked"):
+            con.execute(SQL.format(", " + cap, 50))
+        with pytest.raises(SpendingError):
+            con.sql(SQL.format(", " + cap, 50)).fetchall()
+    assert not counting.server.requests
+
+
+@pytest.mark.parametrize("cap", ["max_tokens_total := 1500", "max_cost := 0.2"])
+def test_at_the_cap_no_row_is_sent_and_a_larger_one_asks_the_rest(counting: Counting, cap: str) -> None:
+    with connect(model=counting.model, progress=False) as con:
+        rows = con.execute(SQL.format(", " + cap, 60)).fetchall()
+        answered, sent = num_answered(rows), len(counting.server.requests)
+        assert 0 < answered == sent < 60
+        kinds = con.execute("SELECT kind, sum(rows) FROM llm_errors() GROUP BY ALL").fetchall()
+        assert kinds == [(FailureKind.CAP, 60 - answered)]
+        over = counting.tokens - 1500 if "tokens" in cap else 0
+        assert over <= 16 * 40, "no more than what was in flight"
+        assert num_answered(con.execute(SQL.format(", max_cost := 9", 60)).fetchall()) == 60
+    assert max(counting.prompts.values()) == 1, "nothing was asked twice"
+    assert len(counting.server.requests) == 60
+
+
+def test_under_raise_the_statement_fails_and_keeps_what_was_answered(counting: Counting) -> None:
+    with connect(model=counting.model, progress=False) as con:
+        with pytest.raises(RowError, match=r"max_tokens_total := 1,500 of the call is reached"):
+            con.execute(SQL.format(", max_tokens_total := 1500, on_error := 'raise'", 60)).fetchall()
+        con.execute(SQL.format("", 60)).fetchall()
+    assert set(counting.prompts.values()) == {1}
+
+
+def test_two_statements_share_the_cap_of_their_connection(counting: Counting) -> None:
+    with connect(model=counting.model, progress=False, max_rows=70) as con:
+        cursors = [con.cursor(), con.cursor()]
+        found: list[int] = []
+
+        def ask(number: int) -> None:
+            sql = SQL.format("", 50).replace("Sum up", f"Number {number}")
+            found.append(num_answered(cursors[number].execute(sql).fetchall()))
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(found) == len(counting.server.requests) <= 70
+
+
+def test_each_statement_has_the_cap_of_the_settings(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_MAX_ROWS", "20")
+    with connect(model=counting.model, progress=False) as con:
+        for number in range(3):
+            con.execute(SQL.format("", 20).replace("Sum", str(number))).fetchall()
+        with pytest.raises(SpendingError, match="a statement is max_rows := 20"):
+            con.execute(SQL.format("", 21).replace("Sum", "Whole"))
+    assert len(counting.server.requests) == 60
+
+
+def test_frames_and_views_and_groups_are_capped(counting: Counting) -> None:
+    with pytest.raises(SpendingError):
+        relserve.llm_filter(pa.table({"x": ["a", "b", "c"]}), "Is it {}?", model=counting.model, max_rows=2)
+    with connect(model=counting.model, progress=False) as con:
+        con.execute("CREATE VIEW v AS SELECT llm('V {}', i, max_rows := 2) AS x FROM range(3) t(i)")
+        with pytest.raises(SpendingError):
+            con.execute("FROM v")
+        with pytest.raises(SpendingError):
+            con.execute("SELECT llm_agg('All: {}', i, max_rows := 1) FROM range(4) t(i) GROUP BY i % 2")
+        with pytest.raises(SpendingError):
+            con.execute("CREATE TABLE made AS " + SQL.format(", max_rows := 2", 3))
+    assert not counting.server.requests
+
+
+def test_what_a_limit_may_end_is_stopped_and_not_refused(counting: Counting) -> None:
+    sql = "SELECT i FROM range(300) t(i) WHERE llm_filter('Is {} odd?', i, max_rows := 40) LIMIT 5"
+    with connect(model=counting.model, progress=False) as con:
+        con.execute(sql).fetchall()
+    assert 0 < len(counting.server.requests) <= 40
+
+
+def test_an_unknown_price_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connect(model="scripted", progress=False, max_cost=1.0) as con:
+        with pytest.raises(OptionError, match=r"max_cost needs the price of scripted.*RELSERVE_PRICES"):
+            con.execute("SELECT llm('{}', i) FROM range(3) t(i)").fetchall()
+
+
+@pytest.mark.parametrize("wrong", [{"max_rows": -1}, {"max_cost": float("nan")}, {"max_tokens_total": 1.5}])
+def test_a_cap_of_a_connection_is_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        connect(model="scripted", **wrong)
+
+
+def test_an_engine_here_stops_too() -> None:
+    with connect(model="scripted", progress=False, max_rows=30) as con:
+        con.execute("SELECT llm('{}', i) FROM range(20) t(i)").fetchall()
+        cut = con.cursor()
+        with pytest.raises(SpendingError, match="after 20 rows"):
+            cut.execute("SELECT llm('other {}', i) FROM range(20) t(i)")
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_somebody_is_asked_above_a_threshold(counting: Counting, says: bool) -> None:
+    with connect(model=counting.model, progress=False) as con:
+        spending, asked = con.session.spending, []
+        spending.confirm, spending.confirm_above = lambda text: bool(asked.append(text)) or says, 0.05
+        con.execute(SQL.format("", 2)).fetchall()
+        assert not asked
+        if says:
+            con.execute(SQL.format("", 60)).fetchall()
+        else:
+            with pytest.raises(SpendingError, match="nothing was asked: about 58 rows"):
+                con.execute(SQL.format("", 60)).fetchall()
+    (text,) = asked
+    assert text.startswith("about 58 rows, ")
+    assert text.endswith(" USD: go on?")
+    assert len(counting.server.requests) == (60 if says else 2)
+
+
+def test_a_cap_waits_for_rows_under_way() -> None:
+    cap = SpendingCap(Limits(tokens=100), "x")
+    row = Amounts(1, 40, 0.0)
+    assert [cap.claim(row) for _ in range(3)] == [True, True, None]
+    cap.settle(row, Amounts(1, 10, 0.0))
+    assert cap.claim(row) is True
+    cap.settle(row, Amounts(1, 45, 0.0))
+    cap.settle(row, Amounts(1, 45, 0.0))
+    assert cap.claim(row) is False
+    assert cap.is_reached()
+    assert cap.spent == (3, 100, 0.0)
