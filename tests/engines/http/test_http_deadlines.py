@@ -82,7 +82,7 @@ def test_answers_that_came_stand_though_nothing_confirms_the_model(
     fake: Callable[..., FakeServer], connected: Callable[..., Connection]
 ) -> None:
     async def then_slow(body: dict[str, Any]) -> Answered:
-        server.models_pause_s = PAUSE_S
+        server.models_pause_s = PAUSE_S if len(server.requests) <= 3 else 0.0  # of the first query
         return await echo(body)
 
     server = fake(then_slow)
