@@ -18,7 +18,8 @@ from typing import Any
 import typer.main
 
 import relserve
-from relserve.call.options import FUNCTIONS, OPTIONS
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS
 from relserve.cli.main import app
 from relserve.settings import PREFIX, Settings
 from relserve.text2sql.options import OPTIONS as QUESTION_OPTIONS

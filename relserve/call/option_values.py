@@ -47,6 +47,15 @@ class Options:
     max_rows: int | None = None
     max_tokens_total: int | None = None
     max_cost: float | None = None  # US dollars
+    cascade: str | None = None  # the small model of a cascade
+    precision: float | None = None
+    recall: float | None = None
+    confidence: float | None = None
+
+    @property
+    def models(self) -> tuple[str | None, ...]:
+        """Those that the call asks; None: the default model."""
+        return (self.model,) if self.cascade is None else (self.model, self.cascade)
 
     @property
     def score_bounds(self) -> tuple[float, float]:

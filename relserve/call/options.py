@@ -7,7 +7,6 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.call import option_checks
 from relserve.call.answer_types import (
     SCORE_STEP,
     AnswerType,
@@ -18,10 +17,8 @@ from relserve.call.answer_types import (
     Text,
     YesNo,
 )
-from relserve.call.checks import number, plain_name, text, texts, truth, whole
 from relserve.call.decided import Decided
 from relserve.call.decisions import (
-    MOST_CHOICES,
     Decision,
     Distribution,
     ExpectedLevel,
@@ -29,27 +26,15 @@ from relserve.call.decisions import (
     Probability,
     check_number,
 )
-from relserve.call.durations import seconds_of
+from relserve.call.option_specs import OPTIONS
 from relserve.call.option_values import Options as Options
 from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
 from relserve.call.questions import descriptions_of
 from relserve.call.schema import SCHEMA_EXAMPLE, number_of, shape_of
 from relserve.call.schema.leaves import TextShape
-from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
-from relserve.call.slo import slo_of
-from relserve.call.thinking import HIGH, LOW
-from relserve.call.turns import SHOWN, examples_of
 from relserve.call.vectors import Vector
 from relserve.call.verbatim import Quote
 from relserve.errors import OptionError
-
-
-class OptionSpec(NamedTuple):
-    """One option: its SQL type, what it does, and the check that turns the SQL value into ours."""
-
-    sql_type: str
-    help: str
-    check: Callable[[str, Any], Any]
 
 
 class FunctionSpec(NamedTuple):
@@ -81,66 +66,8 @@ class FunctionSpec(NamedTuple):
         return bool(self.schema) or not {"schema", "questions"}.isdisjoint(self.options)
 
 
-OPTIONS: Mapping[str, OptionSpec] = {
-    "max_tokens": OptionSpec(
-        "BIGINT", "most tokens in an answer (256 for text, else what the type needs)", whole(1, 1_000_000)
-    ),
-    "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", number(0, 2)),
-    "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", number(1e-6, 1)),
-    "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", whole(0, 2**63 - 1)),
-    "stop": OptionSpec("VARCHAR[]", "texts that end an answer", texts),
-    "system": OptionSpec("VARCHAR", "system message of every prompt", text),
-    "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", text),
-    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", option_checks.on_error),
-    "choices": OptionSpec(
-        "VARCHAR[]", "the only answers allowed: a list, or a map to descriptions", option_checks.choices
-    ),
-    "grammar": OptionSpec("VARCHAR", "rules that an answer keeps to, in EBNF", option_checks.grammar),
-    "lo": OptionSpec("DOUBLE", "lowest score (0), or least number", number(-1e9, 1e9)),
-    "hi": OptionSpec("DOUBLE", "highest score (10), or greatest number", number(-1e9, 1e9)),
-    "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", option_checks.schema),
-    "verbatim": OptionSpec("BOOLEAN", "texts have to stand in the row's values, word for word", truth),
-    "offsets": OptionSpec("BOOLEAN", "tell where in the text the answer stands, too", truth),
-    "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
-    "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
-    "field_order": OptionSpec(
-        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", option_checks.field_order
-    ),
-    "thinking": OptionSpec(
-        "ANY",
-        f"before an answer: 'off' (default), 'low' ({LOW} tokens), 'high' ({HIGH}) or a number",
-        option_checks.thinking,
-    ),
-    "deadline": OptionSpec(
-        "ANY",
-        "rows without an answer so long after the call began are NULL: seconds, or an interval",
-        seconds_of,
-    ),
-    "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
-    "max_rows": OptionSpec(
-        "BIGINT", "most rows that the call asks about; equal prompts count once", whole(0, 2**62)
-    ),
-    "max_tokens_total": OptionSpec("BIGINT", "most tokens of all its prompts and answers", whole(0, 2**62)),
-    "max_cost": OptionSpec("DOUBLE", "most US dollars that the call may cost", number(0, 1e9)),
-    "read": OptionSpec(
-        "VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", option_checks.read
-    ),
-    "threshold": OptionSpec("DOUBLE", "least probability of a label that applies (0.5)", number(0, 1)),
-    "levels": OptionSpec("VARCHAR[]", "names of the scores 0, 1, .. from low to high", option_checks.levels),
-    "questions": OptionSpec(
-        "ANY", f"typed questions about each row: {QUESTIONS_EXAMPLE}", option_checks.questions
-    ),
-    "calibration": OptionSpec("VARCHAR", "name of a calibration that corrects probabilities", plain_name),
-    "debias": OptionSpec(
-        "BIGINT", "orders of the choices that a row is read in and averaged over (1)", whole(1, MOST_CHOICES)
-    ),
-    "prior": OptionSpec(
-        "VARCHAR", "taken out: 'none' (default) or 'empty', that of empty inputs", option_checks.prior
-    ),
-    "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
-}
-
 CAPS = ("max_rows", "max_tokens_total", "max_cost")
+
 _COMMON = (
     "max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "thinking",
     "deadline", "slo", *CAPS, "field_order", "examples",
@@ -155,6 +82,7 @@ _WEIGHED = (
 )  # fmt: skip
 _STATED = tuple(name for name in _WEIGHED if name != "examples")
 _OF_LEVELS = _OF_PROBABILITIES
+_OF_CASCADES = ("cascade", "precision", "recall", "confidence")
 
 
 def _choice_of(options: Options) -> ChoiceAnswer:
@@ -183,7 +111,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         (),
         lambda o: _choice_of(o) if o.choices else Text(grammar=_held_to(o)),
     ),
-    "llm_filter": FunctionSpec((*_TYPED, "min_confidence"), (), lambda o: YesNo()),
+    "llm_filter": FunctionSpec((*_TYPED, "min_confidence", *_OF_CASCADES), (), lambda o: YesNo()),
     "llm_classify": FunctionSpec(
         (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: _choice_of(o)
     ),
@@ -224,7 +152,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         positional=("questions",),
     ),
     "llm_embed": FunctionSpec(
-        ("model", "on_error", "deadline"),
+        ("model", "on_error", "deadline", *CAPS),
         (),
         lambda o: Vector(),
         schema='["FLOAT"]',
@@ -272,6 +200,7 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     if options.verbatim and TextShape().regex() not in shape_of(options.schema).regex():
         raise OptionError("verbatim holds texts to the row's values, and the schema has none; leave it out")
     _check_bounds(function, options)
+    _check_cascade(options, set_ones)
     if function == "llm_score":
         _check_levels(options, set_ones)
     if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
@@ -295,6 +224,19 @@ def _check_bounds(function: str, options: Options) -> None:
     for name, bound in (("lo", lo), ("hi", hi)) if function == "llm_int" else ():
         if bound is not None and bound != int(bound):
             raise OptionError(f"{name} of llm_int() must be a whole number, not {bound:g}")
+
+
+def _check_cascade(options: Options, given: Iterable[str]) -> None:
+    """See that a cascade's targets have a cascade, and that it has two models."""
+    targets = [name for name in given if name in _OF_CASCADES and name != "cascade"]
+    if options.cascade is None:
+        if targets:
+            raise OptionError(f"{targets[0]} needs cascade := 'MODEL', a small model that decides most rows")
+        return
+    if options.cascade == options.model:
+        raise OptionError(f"cascade and model are both {options.model!r}; leave cascade out, or name another")
+    if options.min_confidence is not None:
+        raise OptionError("min_confidence is of one model's answer, and a cascade has two; leave one out")
 
 
 def _check_levels(options: Options, given: Iterable[str]) -> None:

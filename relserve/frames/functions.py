@@ -9,7 +9,8 @@ from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS, parse_options
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, UsageError
 from relserve.frames.call import HISTORY, Call, warn

@@ -110,7 +110,8 @@ class ExtensionConnection:
         chunk = _read_rows(request, num_rows)
         if chunk is None:
             return "A", column_bytes([None] * num_rows)
-        self._session.model_hosts.check(chunk.site.options.model)
+        for model in chunk.site.options.models:
+            self._session.model_hosts.check(model)
         number = int(request.asked["statement"])
         run = self._run_of(number)
         request.belongs_to(run)

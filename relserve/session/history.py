@@ -47,6 +47,7 @@ class QueryRecord:
     num_rows_done: int = 0  # table rows whose prompt has its reply; NULL rows need none
     standing: Standing | None = None  # of those that wait to be admitted; None: nobody does
     habit: Habit | None = None  # None: its answers show none
+    cascade: str | None = None  # what its cascade did; None: it is of none
     price: Price | None = None  # None: unknown
     token_cost: float = 0.0  # US dollars, by a price of tokens
 
@@ -82,6 +83,7 @@ QUERY_SCHEMA = pa.schema(
         ("thought_tokens", pa.int64()), ("seconds", pa.float64()), ("waiting_s", pa.float64()),
         ("core_s", pa.float64()), ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
         ("waiting_rows", pa.int64()), ("estimate_s", pa.float64()), ("cost", pa.float64()),
+        ("cascade", pa.string()),
     ]
 )  # fmt: skip
 
@@ -199,7 +201,7 @@ def _query_row(q: QueryRecord) -> dict[str, Any]:
         waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
         tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
         waiting_rows=standing.num_waiting if standing else 0,
-        estimate_s=standing.estimate_s if standing else None, cost=q.cost,
+        estimate_s=standing.estimate_s if standing else None, cost=q.cost, cascade=q.cascade,
     )  # fmt: skip
 
 

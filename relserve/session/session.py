@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
@@ -138,16 +139,21 @@ class Session:
         """
         if site.options.slo is None and self.slo is not None:
             site = replace(site, options=replace(site.options, slo=self.slo))
-        return OpenRelQuery(
-            site, partial(self.find_engine, site.options.model), self.history, self.cache, sorts=self.sorts,
-            foreign_tables=self.foreign_tables,
-            cancel=threading.Event() if cancel is None else cancel,
-            statement=self.history.new_statement() if statement is None else statement,
+        cancel = threading.Event() if cancel is None else cancel
+        statement = self.history.new_statement() if statement is None else statement
+        shared: dict[str, Any] = dict(
+            sorts=self.sorts, foreign_tables=self.foreign_tables, cancel=cancel, statement=statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
-            step=self._in_time(site, step),
-            is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
+            step=self._in_time(site, step), is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
             shows_fitted=self.keeps_calibrations, spending=self.spending,
         )  # fmt: skip
+        find_engine = partial(self.find_engine, site.options.model)
+        if site.options.cascade is None:
+            return OpenRelQuery(site, find_engine, self.history, self.cache, **shared)
+        from relserve.session.cascaded import CascadedRelQuery, proxy_site  # and numpy
+
+        proxy = self.open(proxy_site(site), cancel, statement, remembers=remembers, step=step)
+        return CascadedRelQuery(site, proxy, find_engine, self.history, self.cache, **shared)
 
     def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:
         """The step of a relQuery that begins now, with the sooner of its own deadline and the call's."""

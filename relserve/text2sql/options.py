@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from relserve.call.checks import text, texts, whole
 from relserve.call.durations import seconds_of
-from relserve.call.options import OptionSpec
+from relserve.call.option_specs import OptionSpec
 from relserve.errors import OptionError
 from relserve.text2sql.guard.limits import DEFAULT, StatementLimits, read_limits
 
@@ -102,6 +102,11 @@ class Text2SqlOptions:
         for name, spec in OPTIONS.items():
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, spec.check(name, value))
+
+    @property
+    def models(self) -> tuple[str | None, ...]:
+        """As of `relserve.call.options.Options`."""
+        return (self.model,)
 
     @property
     def held_to(self) -> StatementLimits:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.call.options import FUNCTIONS, OPTIONS, Options, parse_options
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import sampling_of
 from relserve.errors import OptionError
 

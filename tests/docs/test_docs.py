@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from relserve.api import connect
-from relserve.call.options import FUNCTIONS, OPTIONS
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS
 from relserve.cli import demo
 from relserve.settings import Settings
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from docs.site import hooks, reference
-from relserve.call.options import FUNCTIONS, OPTIONS
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS
 from relserve.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

@@ -26,7 +26,8 @@ from sql_fuzz.mutations import mutated
 from sql_fuzz.statements import statements
 from sql_fuzz.world import Outcome, World
 
-from relserve.call.options import FUNCTIONS, OPTIONS
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS
 from relserve.errors import OptionError, RelserveError, UsageError
 
 NUM_CASES = int(os.environ.get("FUZZ_CASES", "150"))

@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from sqlglot import exp
 
-from relserve.call.options import OPTIONS
+from relserve.call.option_specs import OPTIONS
 from relserve_duckdb.describe.casts import cast
 from relserve_duckdb.text.calls import LlmCall, find_calls
 from relserve_duckdb.text.statements import parse_tree

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS, parse_options
 from relserve.call.template import Template, has_placeholders, swapped
 from relserve.errors import TemplateError, UsageError
 from relserve_duckdb.text.call_limits import (

@@ -117,5 +117,6 @@ class ConnectionState:
         chunk = read_chunk(function, columns)
         if chunk is None:
             return pa.nulls(len(columns[0]), kind)
-        self.session.model_hosts.check(chunk.site.options.model)
+        for model in chunk.site.options.models:
+            self.session.model_hosts.check(model)
         return to_arrow(handler.answer(chunk), kind)

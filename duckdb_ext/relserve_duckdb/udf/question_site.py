@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from relserve.call.options import OPTIONS
+from relserve.call.option_specs import OPTIONS
 from relserve.call.template import BoundTemplate, Template
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError

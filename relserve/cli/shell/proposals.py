@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from relserve.call.options import FUNCTIONS, OPTIONS
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import FUNCTIONS
 from relserve.cli.shell.catalog import CompletionNames
 from relserve.cli.shell.lexer import ShellToken, TokenKind, tokens
 

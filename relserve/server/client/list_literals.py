@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 from relserve_duckdb.text.lexical import ESCAPED, STRING
 
-from relserve.call.options import OPTIONS
+from relserve.call.option_specs import OPTIONS
 from relserve.errors import ProtocolError
 from relserve.server.client.literals import BETWEEN, CAST, before
 from relserve.server.wire.array_values import read_array_text

@@ -1,0 +1,88 @@
+"""The named options of the llm functions: the type of each, what it does, and its check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from relserve.call import option_checks
+from relserve.call.checks import number, plain_name, text, texts, truth, whole
+from relserve.call.decisions import MOST_CHOICES
+from relserve.call.durations import seconds_of
+from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
+from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
+from relserve.call.slo import slo_of
+from relserve.call.thinking import HIGH, LOW
+from relserve.call.turns import SHOWN, examples_of
+
+
+class OptionSpec(NamedTuple):
+    """One option: its SQL type, what it does, and the check that turns the SQL value into ours."""
+
+    sql_type: str
+    help: str
+    check: Callable[[str, Any], Any]
+
+
+OPTIONS: Mapping[str, OptionSpec] = {
+    "max_tokens": OptionSpec(
+        "BIGINT", "most tokens in an answer (256 for text, else what the type needs)", whole(1, 1_000_000)
+    ),
+    "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", number(0, 2)),
+    "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", number(1e-6, 1)),
+    "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", whole(0, 2**63 - 1)),
+    "stop": OptionSpec("VARCHAR[]", "texts that end an answer", texts),
+    "system": OptionSpec("VARCHAR", "system message of every prompt", text),
+    "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", text),
+    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", option_checks.on_error),
+    "choices": OptionSpec(
+        "VARCHAR[]", "the only answers allowed: a list, or a map to descriptions", option_checks.choices
+    ),
+    "grammar": OptionSpec("VARCHAR", "rules that an answer keeps to, in EBNF", option_checks.grammar),
+    "lo": OptionSpec("DOUBLE", "lowest score (0), or least number", number(-1e9, 1e9)),
+    "hi": OptionSpec("DOUBLE", "highest score (10), or greatest number", number(-1e9, 1e9)),
+    "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", option_checks.schema),
+    "verbatim": OptionSpec("BOOLEAN", "texts have to stand in the row's values, word for word", truth),
+    "offsets": OptionSpec("BOOLEAN", "tell where in the text the answer stands, too", truth),
+    "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
+    "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
+    "field_order": OptionSpec(
+        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", option_checks.field_order
+    ),
+    "thinking": OptionSpec(
+        "ANY",
+        f"before an answer: 'off' (default), 'low' ({LOW} tokens), 'high' ({HIGH}) or a number",
+        option_checks.thinking,
+    ),
+    "deadline": OptionSpec(
+        "ANY",
+        "rows without an answer so long after the call began are NULL: seconds, or an interval",
+        seconds_of,
+    ),
+    "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
+    "max_rows": OptionSpec(
+        "BIGINT", "most rows that the call asks about; equal prompts count once", whole(0, 2**62)
+    ),
+    "max_tokens_total": OptionSpec("BIGINT", "most tokens of all its prompts and answers", whole(0, 2**62)),
+    "max_cost": OptionSpec("DOUBLE", "most US dollars that the call may cost", number(0, 1e9)),
+    "read": OptionSpec(
+        "VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", option_checks.read
+    ),
+    "threshold": OptionSpec("DOUBLE", "least probability of a label that applies (0.5)", number(0, 1)),
+    "levels": OptionSpec("VARCHAR[]", "names of the scores 0, 1, .. from low to high", option_checks.levels),
+    "questions": OptionSpec(
+        "ANY", f"typed questions about each row: {QUESTIONS_EXAMPLE}", option_checks.questions
+    ),
+    "calibration": OptionSpec("VARCHAR", "name of a calibration that corrects probabilities", plain_name),
+    "debias": OptionSpec(
+        "BIGINT", "orders of the choices that a row is read in and averaged over (1)", whole(1, MOST_CHOICES)
+    ),
+    "prior": OptionSpec(
+        "VARCHAR", "taken out: 'none' (default) or 'empty', that of empty inputs", option_checks.prior
+    ),
+    "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
+    "cascade": OptionSpec("VARCHAR", "a small model that decides the rows of which it is sure", text),
+    "precision": OptionSpec("DOUBLE", "of the rows that a cascade keeps (0.95)", number(1e-6, 1)),
+    "recall": OptionSpec("DOUBLE", "of the rows that a cascade should keep (0.95)", number(1e-6, 1)),
+    "confidence": OptionSpec("DOUBLE", "how probably a cascade reaches both (0.95)", number(0.5, 0.9999)),
+}

@@ -1,0 +1,141 @@
+"""Cascades of llm_filter in SQL: what is asked of which model, what is kept, what fails."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import relserve
+from relserve.api import ENGINES
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import Failure, FailureKind, OptionError
+
+NUM_ROWS = 3000
+FILTER = "llm_filter('Is it good? {}', x, model := 'large', cascade := 'small'"
+
+
+def is_good(prompt: str) -> bool:
+    """What the large model says: yes to three rows of ten."""
+    return zlib.crc32(prompt.split("? ")[-1].encode()) % 10 < 3
+
+
+class Small(ScriptedEngine):
+    """Gives a high probability to most rows that the large model says yes to."""
+
+    def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
+        noise = zlib.crc32(prompt.encode()) % 1000 / 1000
+        yes = 0.6 + 0.4 * noise if is_good(prompt) else 0.45 * noise
+        return Reply(index, "yes", probabilities=(yes, 1 - yes))
+
+
+@pytest.fixture
+def large() -> Iterator[ScriptedEngine]:
+    large = ScriptedEngine(
+        lambda prompt, submission: "yes" if is_good(prompt) else "no", model="large", identity="large"
+    )
+    ENGINES.put("large", large)
+    ENGINES.put("small", Small(model="small", identity="small"))
+    yield large
+    for name in ("large", "small"):
+        ENGINES.close(name)
+
+
+@pytest.fixture
+def con(large: ScriptedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> relserve.Connection:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "64")
+    con = relserve.connect(model="scripted")
+    con.execute(f"CREATE TABLE rows_ AS SELECT i, 'row ' || i AS x FROM range({NUM_ROWS}) t(i)")
+    return con
+
+
+def shares(con: relserve.Connection, sql: str) -> tuple[float, float]:
+    """Precision and recall of the rows that a statement gives, by the large model."""
+    kept = {x for (x,) in con.sql(sql).fetchall()}
+    good = {f"row {i}" for i in range(NUM_ROWS) if is_good(f"? row {i}")}
+    return len(kept & good) / len(kept), len(kept & good) / len(good)
+
+
+def test_a_good_small_model_decides_most_rows(con: relserve.Connection, large: ScriptedEngine) -> None:
+    precision, recall = shares(con, f"SELECT x FROM rows_ WHERE {FILTER})")
+    assert precision >= 0.95
+    assert recall >= 0.95
+    assert large.num_prompts < NUM_ROWS / 2
+    told = con.sql("SELECT function, model, distinct_prompts, cascade FROM llm_queries()").fetchall()
+    assert [each[:3] for each in told] == [
+        ("llm_prob", "small", NUM_ROWS), ("llm_filter", "large", large.num_prompts)
+    ]  # fmt: skip
+    assert told[0][3] == told[1][3]
+    assert f"{large.num_prompts} of {NUM_ROWS} prompts asked" in told[0][3]
+
+
+def test_rows_in_another_order_are_decided_the_same_and_nothing_is_asked_twice(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    first = set(con.sql(f"SELECT x FROM rows_ WHERE {FILTER})").fetchall())
+    num_asked = large.num_prompts
+    second = set(con.sql(f"SELECT x FROM (FROM rows_ ORDER BY i DESC) WHERE {FILTER})").fetchall())
+    assert second == first
+    assert large.num_prompts == num_asked
+    con.sql("SELECT count(*) FROM rows_ WHERE llm_filter('Is it good? {}', x, model := 'large')").fetchall()
+    assert large.num_prompts == NUM_ROWS, "a plain filter takes what the cascade asked, and asks the rest"
+
+
+def test_the_highest_targets_give_the_large_models_answers(con: relserve.Connection) -> None:
+    assert shares(con, f"SELECT x FROM rows_ WHERE {FILTER}, precision := 1, recall := 1)") == (1.0, 1.0)
+
+
+def test_null_is_null_and_a_row_that_the_large_model_fails_is_null_on_record(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    large.script = lambda prompt, submission: Failure(FailureKind.REFUSED, "too rude")
+    rows = con.sql(f"SELECT {FILTER}) FROM (VALUES ('a'), ('b'), (NULL)) t(x)").fetchall()
+    assert rows == [(None,)] * 3
+    assert con.sql("SELECT DISTINCT function, message FROM llm_errors()").fetchall() == [
+        ("llm_filter", "too rude")
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM rows_ WHERE {} AND llm_filter('Long? {{}}', x)",
+        "SELECT x FROM rows_ WHERE {} ORDER BY i LIMIT 5",
+        "SELECT x, {} FROM rows_ ORDER BY i LIMIT 5",
+        "SELECT count(*) FILTER (WHERE {}) FROM rows_",
+    ],
+)
+def test_other_statements_give_the_rows_of_the_plain_filter(con: relserve.Connection, sql: str) -> None:
+    """At the highest targets a cascade gives the large model's answers, wherever it stands."""
+    sure = f"{FILTER}, precision := 1, recall := 1)"
+    plain = "llm_filter('Is it good? {}', x, model := 'large')"
+    both = [con.sql(sql.format(each)).fetchall() for each in (sure, plain)]
+    assert sorted(both[0], key=str) == sorted(both[1], key=str)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("llm_filter('{}', 'x', cascade := 'scripted')", "answers the call itself"),
+        ("llm_filter('{}', 'x', model := 'large', cascade := 'large')", "both 'large'"),
+        ("llm_filter('{}', 'x', recall := 0.9)", "recall needs cascade"),
+        ("llm_filter('{}', 'x', cascade := 'small', precision := 1.5)", "precision"),
+        ("llm_filter('{}', 'x', cascade := 'small', min_confidence := 0.5)", "min_confidence"),
+        ("llm_classify('{}', 'x', choices := ['a', 'b'], cascade := 'small')", "no option 'cascade'"),
+        ("llm_filter('{}', 'x', cascade := 'nosuchmodel')", "no model 'nosuchmodel'"),
+    ],
+)
+def test_what_is_no_cascade_is_an_error(con: relserve.Connection, call: str, told: str) -> None:
+    with pytest.raises((OptionError, relserve.ModelError, duckdb.Error), match=told):
+        con.sql(f"SELECT {call}").fetchall()
+
+
+def test_a_small_model_that_tells_no_probability_is_an_error(con: relserve.Connection) -> None:
+    ENGINES.put("small", ScriptedEngine(model="small", sure=lambda prompt: None))
+    with pytest.raises(OptionError, match="told no probability of any row"):
+        con.sql(f"SELECT {FILTER}) FROM rows_").fetchall()
