@@ -14,7 +14,8 @@ from relserve.cache.kept_pace import shared_paces
 from relserve.cache.kept_usage import UsageBook, shared_book
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
-from relserve.call.options import CAPS, OPTIONS
+from relserve.call.option_specs import OPTIONS
+from relserve.call.options import CAPS
 from relserve.call.slo import classes, slo_of
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local

@@ -15,7 +15,7 @@ from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.decisions import Decision, FollowUp, Read
 from relserve.call.field_order import free_rows
 from relserve.call.frame import Frame
-from relserve.call.options import CAPS, FUNCTIONS, Options
+from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, WorkflowStep
 from relserve.call.slo import Slo
 from relserve.call.standing import Standing
@@ -69,7 +69,7 @@ class CallSite:
         sure = None if self.options.min_confidence is None else 0.0
         shaping = replace(
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
-            deadline=None, slo=None, calibration=None, **dict.fromkeys(CAPS),
+            deadline=None, slo=None, calibration=None, max_rows=None, max_tokens_total=None, max_cost=None,
         )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
