@@ -18,7 +18,7 @@ it is enough that
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ def sampled_ends(scores: FloatArray, targets: Targets, random: np.random.Generat
     yield from rows.ask_unranked()
     if not len(rows.scores):
         return Decision(-np.inf, np.inf, 1.0, 1.0)
-    yield from rows.ask(_pilot(rows.scores, random))
+    yield from rows.ask(pilot(rows.scores, random))
     plan = yield from _ask_middle(rows, targets)
     num_ranked = len(rows.scores)
     above, below = rows.open(plan.high, num_ranked), rows.open(0, plan.low)
@@ -64,7 +64,7 @@ def sampled_ends(scores: FloatArray, targets: Targets, random: np.random.Generat
     )
 
 
-def _pilot(scores: FloatArray, random: np.random.Generator) -> IntArray:
+def pilot(scores: FloatArray, random: np.random.Generator) -> IntArray:
     """Ranks to begin with: one at random of each stretch, stretches shorter where scores are uncertain."""
     num_rows = len(scores)
     weights = 1 / num_rows + np.sqrt(scores * (1 - scores)) / max(np.sqrt(scores * (1 - scores)).sum(), 1e-9)
@@ -92,35 +92,45 @@ def _ask_above(
     rows: RankedRows, draws: IntArray, plan: Plan, targets: Targets
 ) -> Generator[IntArray, BoolArray, End]:
     """Draws rows above the upper cut until the precision holds."""
-    precision = targets.precision
+    precision, num_rows = targets.precision, len(draws)
     if precision is None:
-        return End(len(draws), len(draws))
-    num_rows, num_drawn, hits = len(draws), 0, 0
-    first = (1 - precision) * (rows.found + num_rows)
-    sequence = WrongRows(num_rows, first, plan.wrong_above, plan.miss_above)
-    while True:
-        limit = hits + (1 - precision) * (rows.found + num_rows - num_drawn)
-        if sequence.holds(num_drawn, hits, limit):
-            return End(sequence.bound(num_drawn, hits) - hits, num_rows - num_drawn)
-        batch = draws[num_drawn : num_drawn + sequence.draws_needed(num_drawn, hits, limit)]
-        answers = yield from rows.ask(batch)
-        num_drawn, hits = num_drawn + len(batch), hits + int((~answers).sum())
+        return End(num_rows, num_rows)
+
+    def allowed(num_drawn: int) -> float:
+        return (1 - precision) * (rows.found + num_rows - num_drawn)
+
+    sequence = WrongRows(num_rows, allowed(0), plan.wrong_above, plan.miss_above)
+    return (yield from sampled(rows, draws, sequence, allowed, wrong=False))
 
 
 def _ask_below(
     rows: RankedRows, draws: IntArray, plan: Plan, targets: Targets, top: End
 ) -> Generator[IntArray, BoolArray, End]:
     """Draws rows below the lower cut until the recall holds."""
-    recall = targets.recall
+    recall, num_rows = targets.recall, len(draws)
     if recall is None:
-        return End(len(draws), len(draws))
-    num_rows, num_drawn, hits = len(draws), 0, 0
-    first = (1 / recall - 1) * (rows.found + top.left - top.wrong)
-    sequence = WrongRows(num_rows, first, plan.wrong_below, plan.miss_below)
-    while True:
-        limit = hits + (1 / recall - 1) * (rows.found + top.left - top.wrong)
-        if sequence.holds(num_drawn, hits, limit):
-            return End(sequence.bound(num_drawn, hits) - hits, num_rows - num_drawn)
-        batch = draws[num_drawn : num_drawn + sequence.draws_needed(num_drawn, hits, limit)]
-        answers = yield from rows.ask(batch)
-        num_drawn, hits = num_drawn + len(batch), hits + int(answers.sum())
+        return End(num_rows, num_rows)
+
+    def allowed(num_drawn: int) -> float:
+        return (1 / recall - 1) * (rows.found + top.left - top.wrong)
+
+    sequence = WrongRows(num_rows, allowed(0), plan.wrong_below, plan.miss_below)
+    return (yield from sampled(rows, draws, sequence, allowed, wrong=True))
+
+
+def sampled(
+    rows: RankedRows, draws: IntArray, sequence: WrongRows, allowed: Callable[[int], float], *, wrong: bool
+) -> Generator[IntArray, BoolArray, End]:
+    """Draws rows of an end until no more wrong ones than allowed can be among those that were not asked.
+
+    Args:
+        draws: the end's ranks in random order.
+        allowed: so many wrong rows may be left after so many draws.
+        wrong: the answer of a wrong row.
+    """
+    num_drawn = hits = 0
+    while not sequence.holds(num_drawn, hits, hits + allowed(num_drawn)):
+        num = sequence.draws_needed(num_drawn, hits, hits + allowed(num_drawn))
+        answers = yield from rows.ask(draws[num_drawn : num_drawn + num])
+        num_drawn, hits = num_drawn + num, hits + int((answers == wrong).sum())
+    return End(sequence.bound(num_drawn, hits) - hits, len(draws) - num_drawn)

@@ -50,8 +50,8 @@ class Planner:
 
     def plan(self, likely: FloatArray, asked: BoolArray, answers: BoolArray) -> Plan:
         """The cheapest plan by the probabilities `likely`, given what was asked already."""
-        true_before = _sums(np.where(asked, 0.0, likely))[self.cuts]
-        open_before = _sums((~asked).astype(float))[self.cuts]
+        true_before = sums_before(np.where(asked, 0.0, likely))[self.cuts]
+        open_before = sums_before((~asked).astype(float))[self.cuts]
         found = self.known_true + int(answers[asked].sum())
         plans = [self._cheapest(true_before, open_before, found, share) for share in self._shares()]
         return min(plans, key=lambda plan: plan.num_asks)
@@ -68,10 +68,10 @@ class Planner:
         below, above = np.zeros_like(open_before), np.zeros_like(open_before)
         if self.targets.recall is not None:
             allowed = (1 / self.targets.recall - 1) * (found + true_before[-1] - true_before)
-            below = _draws(open_before, allowed, true_before, share * miss)
+            below = draws_likely(open_before, allowed, true_before, share * miss)
         if self.targets.precision is not None:
             most = (1 - self.targets.precision) * (found + (self.targets.recall or 0) * true_before[-1])
-            above = _draws(rows_above, most, wrong_above, (1 - share) * miss)
+            above = draws_likely(rows_above, most, wrong_above, (1 - share) * miss)
         asks = (below - open_before)[:, None] + (above + open_before)[None, :]
         asks = np.where(self.cuts[:, None] <= self.cuts[None, :], asks, np.inf)
         low, high = np.unravel_index(int(np.argmin(asks)), asks.shape)
@@ -89,7 +89,7 @@ def cuts_of(scores: FloatArray) -> IntArray:
     return np.concatenate([[0], starts, [len(scores)]]).astype(np.int64)
 
 
-def _draws(rows: FloatArray, allowed: FloatArray, wrong: FloatArray, miss: float) -> FloatArray:
+def draws_likely(rows: FloatArray, allowed: FloatArray, wrong: FloatArray, miss: float) -> FloatArray:
     """About how many draws `counting.WrongRows` takes: n (1 - miss^(1 / (a + 1) g)), g = 1 - x + x ln x.
 
     Here a wrong rows are allowed of n, and x (a + 1) are likely. Exact where nothing is likely to be wrong:
@@ -102,6 +102,6 @@ def _draws(rows: FloatArray, allowed: FloatArray, wrong: FloatArray, miss: float
     return np.where(rows <= allowed, 0.0, draws)
 
 
-def _sums(values: FloatArray) -> FloatArray:
+def sums_before(values: FloatArray) -> FloatArray:
     """Sums of all values before each place, [values + 1]."""
     return np.concatenate([[0.0], np.cumsum(values)])
