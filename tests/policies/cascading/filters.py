@@ -42,12 +42,15 @@ def constant(num_rows: int, share_true: float, seed: int) -> Filter:
     return Filter(np.full_like(scores, 0.5), truths)
 
 
-def hidden_cluster(num_rows: int, share_true: float, seed: int) -> Filter:
-    """Right but for a cluster of true rows with the lowest scores, and one of false rows with the highest."""
+def hidden_cluster(num_rows: int, share_true: float, seed: int, hidden: float = 0.15) -> Filter:
+    """Right but for a cluster of true rows with the lowest scores, and one of false rows with the highest.
+
+    Each has the share `hidden` of as many rows as are true.
+    """
     scores, truths = good(num_rows, share_true, seed)
     random = np.random.default_rng(seed + 1)
-    low = random.random(num_rows) < 0.15 * share_true
-    high = ~low & (random.random(num_rows) < 0.15 * share_true)
+    low = random.random(num_rows) < hidden * share_true
+    high = ~low & (random.random(num_rows) < hidden * share_true)
     scores = np.where(
         low, 0.001 * random.random(num_rows), np.where(high, 1 - 0.001 * random.random(num_rows), scores)
     )
