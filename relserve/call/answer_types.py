@@ -132,11 +132,13 @@ class Answer(NamedTuple):
 
     Attributes:
         confidence: the probability that the model gave to it, where the call has min_confidence.
+        sureness: of a decision, the probability of the best choice of each question that has an answer.
     """
 
     value: Any
     failure: Failure | None = None
     confidence: float | None = None
+    sureness: tuple[float, ...] = ()
 
 
 class AnswerType(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,6 +110,10 @@ class Decision(ABC):
         """The probabilities with the prior taken out of those of each question."""
         pairs = zip(self._by_question(probabilities), self._by_question(prior), strict=True)
         return tuple(probability for pair in pairs for probability in divided(*pair))
+
+    def sureness(self, probabilities: Sequence[float]) -> tuple[float, ...]:
+        """The probability of the best choice of each question; those with NaN have none."""
+        return tuple(max(each) for each in self._by_question(probabilities) if not math.isnan(each[0]))
 
     @property
     def _sizes(self) -> list[int]:

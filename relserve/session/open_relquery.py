@@ -11,6 +11,7 @@ from typing import Any, cast
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
 from relserve.call.answer_types import Answer
+from relserve.call.decisions import Decision
 from relserve.call.frame import frame_of
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, Submission
@@ -33,6 +34,7 @@ from relserve.session.recorder import Recorder
 from relserve.session.reply_reader import Correction
 from relserve.session.round import Enough, Round, Watch
 from relserve.session.spending import Spending
+from relserve.session.sureness import Sureness
 
 NULL = Answer(None)  # of a row without a prompt
 
@@ -82,6 +84,7 @@ class OpenRelQuery:
             rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement,
             habit=habit_of(site, engine.model),
             price=None if spending is None else spending.prices.find(engine.model),
+            sureness=Sureness() if isinstance(site.answer_type, Decision) else None,
         )  # fmt: skip
         self._recorder = Recorder(history, self.record, site.kind)
         self._caps = [] if spending is None else spending.caps(site.options, engine.model, statement)

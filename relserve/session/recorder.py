@@ -92,10 +92,13 @@ class Recorder:
         self._history.spend(record, self._kind, counts)
 
     def saw(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
-        """A batch of replies, and the answers that they are, which may show a habit of the model's."""
-        if self.record.habit is not None:
-            with self._lock:
-                self.record.habit.add(replies, answers)
+        """A batch of replies, and the answers that they are: how sure, and perhaps a habit of the model's."""
+        record = self.record
+        with self._lock:
+            if record.sureness is not None:
+                record.sureness.add(answers)
+            if record.habit is not None:
+                record.habit.add(replies, answers)
 
     def stands(self, standing: Standing | None) -> None:
         """Where rows stand that wait to be admitted; None: none waits."""
