@@ -96,6 +96,6 @@ def read_calibration(name: str) -> KeptCalibration:
         ) from None
     except Exception as error:  # of whatever kind: strangers may write there
         raise OptionError(
-            f"the calibration {name!r} cannot be used, for {path} is not as it was written ({error!r:.120}); "
+            f"the calibration {name!r} cannot be used, for its file is not as it was written; "
             f"relserve calibrate decisions --name {name} makes a new one"
         ) from error
