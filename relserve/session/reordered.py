@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import lru_cache
@@ -28,18 +28,21 @@ class Reordered(WrappedEngine):
     """
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
-        """See `Engine.answer`; one order after the other, as rounds of one relQuery."""
+        """See `Engine.answer`; the reads of a prompt follow each other, so that finished rows come out."""
         num_reads = submission.sampling.debias
-        reads: list[list[Reply]] = [[] for _ in submission.prompts]
-        for number in range(num_reads):
-            asked = in_order(submission, number)
+        found: dict[int, list[Reply]] = {}
+        for asked, numbers in _to_ask(submission):
             async with aclosing(self._engine.answer(asked)) as stream:  # type: ignore[type-var]
                 async for replies in stream:
+                    whole = []
                     for reply in replies:
-                        order = _shown(submission, reply.index, number).order
-                        reads[reply.index].append(_put_back(reply, order))
-                    if number == num_reads - 1:
-                        yield [_averaged(reply.index, reads[reply.index]) for reply in replies]
+                        index, place = divmod(reply.index, len(numbers))
+                        order = _shown(submission, index, numbers[place]).order
+                        found.setdefault(index, []).append(_put_back(reply, order))
+                        if len(found[index]) == num_reads:
+                            whole.append(_averaged(index, found.pop(index)))
+                    if whole:
+                        yield whole
 
 
 def engine_for(engine: Engine, submission: Submission) -> Engine:
@@ -62,12 +65,33 @@ def all_asked(submission: Submission) -> Submission:
     """All prompts that the engine behind `engine_for` gets, as one submission: to count them."""
     if submission.sampling.follow_ups:
         submission = questions_of(submission)
-    if submission.sampling.debias == 1:
-        return submission
-    read = [in_order(submission, number) for number in range(submission.sampling.debias)]
-    own = [grammar for each in read for grammar in each.grammars or ()]
-    prompts = [prompt for each in read for prompt in each.prompts]
-    return replace(read[0], prompts=prompts, grammars=own or None)
+    return submission if submission.sampling.debias == 1 else interleaved(submission)
+
+
+def interleaved(submission: Submission) -> Submission:
+    """Each prompt in all of its orders, one after the other, as one submission; the turns in the first."""
+    reads = [in_order(submission, number) for number in range(submission.sampling.debias)]
+    ends = dict.fromkeys(end for read in reads for end in read.frame.after)
+    return replace(
+        reads[0],
+        prompts=[prompt for group in zip(*(read.prompts for read in reads), strict=True) for prompt in group],
+        sampling=replace(reads[0].sampling, grammar=None),
+        grammars=[read.grammar_of(index) for index in range(len(submission.prompts)) for read in reads],
+        frame=submission.frame._replace(after=tuple(ends)),
+    )
+
+
+def _to_ask(submission: Submission) -> Iterator[tuple[Submission, Sequence[int]]]:
+    """What to ask, one after the other, and the orders that stand in it for each prompt.
+
+    Turns show the choices too, and a submission has one set of them, so there each order is asked alone.
+    """
+    numbers = range(submission.sampling.debias)
+    if not submission.turns:
+        yield interleaved(submission), numbers
+        return
+    for number in numbers:
+        yield in_order(submission, number), (number,)
 
 
 def in_order(submission: Submission, number: int) -> Submission:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind
 from relserve.session.per_question import questions_of
-from relserve.session.reordered import in_order
+from relserve.session.reordered import engine_for, in_order
 from relserve.session.session import Session
 
 LIKING = {"red": 1.0, "green": 3.0, "blue": 1.0, "yes": 4.0, "no": 1.0}  # for the names
@@ -118,14 +119,16 @@ def test_reads_are_one_relquery_whose_usage_is_their_sum(
 ) -> None:
     opened = session()
     ask(opened, site_of("llm_probs", choices=["red", "green"], debias=2), "green", "red", "green")
-    first, second = engine.submissions
-    assert first.rel_id == second.rel_id
-    assert (first.rows, second.rows) == (4, 4)  # two distinct prompts, twice each
+    (asked,) = engine.submissions
+    assert asked.rows == 4  # two distinct prompts, twice each
+    leads = [prompt.partition("\n")[0] for prompt in asked.prompts]
+    one, other = (f"Answer with exactly one of: {each}." for each in ("red, green", "green, red"))
+    assert leads == [one, other, one, other]  # a row's reads follow each other
     (record,) = opened.history.queries()
     assert record.usage == Usage(40, 8, 4)
     assert (record.num_distinct, record.num_done, record.num_rows_done) == (2, 2, 3)
     assert record.phases is not None
-    assert sum(record.phases) == 1  # from the first read's time until the second's
+    assert sum(record.phases) == 0  # all reads have one time here
 
 
 def test_an_averaged_answer_is_kept_under_its_own_identity(
@@ -219,3 +222,24 @@ def test_nothing_is_asked_of_null_rows(session: Callable[[], Session], engine: B
     with session().open(site_of("llm_prob", prior="empty", debias=2)) as relquery:
         assert relquery.ask([(None,)])[0].value is None
     assert engine.num_prompts == 0
+
+
+def test_a_row_comes_out_before_the_last_one_is_asked() -> None:
+    @dataclass
+    class Slow(Biased):
+        async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+            async for replies in super().answer(submission):
+                for reply in replies:
+                    yield [reply]
+                    if reply.index == 1:
+                        return  # as where a LIMIT or Ctrl-C ends it
+
+    site = site_of("llm_probs", choices=["red", "green"], debias=2)
+    prompts = site.prompts([["red"], ["green"], ["blue"]])
+    submission = Submission("r", [each for each in prompts if each is not None], site.sampling)
+
+    async def asked() -> list[int]:
+        stream = engine_for(Slow(), submission).answer(submission)
+        return [reply.index async for replies in stream for reply in replies]
+
+    assert asyncio.run(asked()) == [0]
