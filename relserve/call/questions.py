@@ -20,7 +20,7 @@ from relserve.errors import OptionError
 
 QuestionKind = Literal["noul", "choice", "score"]
 EXAMPLE = '{"complaint": {"type": "noul", "instructions": "Is it a complaint?"}}'
-MOST_QUESTIONS = 64  # as vLLM's own endpoint takes
+MOST_QUESTIONS = 64  # about one state, as vLLM's own endpoint and Jev take
 MOST_LEVELS = 10
 KINDS: Mapping[str, QuestionKind] = {
     "noul": "noul", "predicate": "noul", "choice": "choice", "score": "score",

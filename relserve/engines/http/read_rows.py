@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from relserve.call.answer_types import ChoiceAnswer
+from relserve.call.questions import MOST_QUESTIONS
 from relserve.call.relquery import Reply, Sampling, Submission, Usage
 from relserve.engines.http.decision_wire import AskedQuestion, DecisionWire
 from relserve.engines.http.dialect import Dialect, encodable
@@ -17,7 +18,6 @@ from relserve.engines.http.reply import usage_in
 from relserve.engines.http.rows import NO_SUCH_MODEL, HttpRows
 from relserve.errors import Failure, FailureKind
 
-MOST_QUESTIONS = 64  # about one state in a request, as vLLM and Jev take
 WHAT_IT_ASKS = "Answer what the text asks."  # of a state that has its question in it
 NO_SUCH_PATH = (404, 405, 501)
 TAKES_NOT = (400, 413, 422)  # of a request whose path is there
