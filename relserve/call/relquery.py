@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -296,15 +296,17 @@ class Submission:
 
 
 class Usage(NamedTuple):
-    """Tokens of one row: of the prompt, of those found in the prefix cache, of the reply, of its thoughts.
-
-    Thoughts count among the tokens of the reply, too.
-    """
+    """Tokens of a row: of the prompt, found in the prefix cache, of the reply, and thoughts among these."""
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     thought_tokens: int = 0
+
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """Those of some rows together."""
+        return cls(*map(sum, zip(cls(), *usages, strict=True)))
 
 
 class RowTimes(NamedTuple):

@@ -81,7 +81,7 @@ class EmptyPrior:
         cached.confirm(self._cancel)
         good = [each for each in came if not isinstance(probabilities_of(each, engine.model), Failure)]
         cached.keep((todo[reply.index], reply) for reply in good)
-        usage = Usage(*map(sum, zip(*(reply.usage for reply in came), strict=True)))
+        usage = Usage.total(reply.usage for reply in came)
         self._recorder.add_replies(0, 0, 0, usage)
         self._recorder.spent(came, 0, 0)
         self._recorder.add_phases(phases_of([reply.times for reply in came if reply.times is not None]))

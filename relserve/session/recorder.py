@@ -72,7 +72,7 @@ class Recorder:
             record.num_done += num_prompts
             record.num_cached += num_cached
             record.num_rows_done += num_rows
-            record.usage = Usage(*map(sum, zip(record.usage, usage, strict=True)))
+            record.usage = Usage.total((record.usage, usage))
 
     def spent(self, replies: Sequence[Reply], num_bytes: int, num_rows: int | None = None) -> None:
         """The engine gave replies to prompts of so many bytes.

@@ -163,7 +163,7 @@ class Round:
         if self._known is not None:
             keys = (self._keys[number] for number in read.numbers)
             self._known.update(zip(keys, read.answers, strict=True))
-        usage = Usage(*map(sum, zip(*(reply.usage for reply in read.replies), strict=True)))
+        usage = Usage.total(reply.usage for reply in read.replies)
         self._recorder.add_replies(len(read.numbers), num_cached, self._num_rows(read.numbers), usage)
         self._recorder.saw(read.replies, read.answers)
         both = zip(read.numbers, read.answers, strict=True)

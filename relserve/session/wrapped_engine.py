@@ -33,7 +33,7 @@ def together(index: int, replies: Sequence[Reply]) -> Reply:
 
     These go from when the first was queued until the last was answered.
     """
-    usage = Usage(*map(sum, zip(*(reply.usage for reply in replies), strict=True)))
+    usage = Usage.total(reply.usage for reply in replies)
     times = _times_of([reply.times for reply in replies if reply.times is not None])
     return Reply(index, "", usage=usage, times=times)
 

@@ -105,7 +105,7 @@ def logprobs_of(output: RequestOutput) -> dict[int, float]:
 
 def after(earlier: Reply, later: Reply) -> Reply:
     """`later` with the tokens and times of what was asked about its row before."""
-    usage, times = Usage(*map(sum, zip(earlier.usage, later.usage, strict=True))), later.times
+    usage, times = Usage.total((earlier.usage, later.usage)), later.times
     if times is not None and earlier.times is not None:
         preemptions = earlier.times.preemptions + times.preemptions
         times = earlier.times._replace(last_token_s=times.last_token_s, preemptions=preemptions)

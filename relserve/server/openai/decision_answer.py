@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 def total_usage(replies: Sequence[Reply]) -> Usage:
     """The tokens of some replies together."""
-    return Usage(*map(sum, zip(*(reply.usage for reply in replies), strict=True)))
+    return Usage.total(reply.usage for reply in replies)
 
 
 async def decide(upstream: Upstream, asked: DecisionRequest, trace: Mapping[str, str]) -> list[Reply]:

@@ -81,7 +81,7 @@ class Workflow:
 
     def add_step(self, stage: str, record: QueryRecord) -> None:
         """Put a relQuery that has ended on record."""
-        self._usage = Usage(*map(sum, zip(self._usage, record.usage, strict=True)))
+        self._usage = Usage.total((self._usage, record.usage))
         self._history.add_step(
             StepRecord(
                 self.workflow_id, stage, record.rel_id, record.num_distinct, record.num_cached, record.usage,
