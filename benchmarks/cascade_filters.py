@@ -21,7 +21,7 @@ TINY_SCORES = ROOT / "build" / "cascades"
 GOOD, WEAK = 2.9, 1.2  # distances of the made-up scores of true and false rows: AUC 0.98 and 0.80
 
 
-class Filter(NamedTuple):
+class LabelledFilter(NamedTuple):
     """A filter over distinct texts."""
 
     name: str
@@ -32,7 +32,7 @@ class Filter(NamedTuple):
     """What the large model is taken to answer."""
 
 
-class Question(NamedTuple):
+class FilterQuestion(NamedTuple):
     """How a filter's texts and answers come out of a table."""
 
     table: str
@@ -55,25 +55,25 @@ def _has(*words: str) -> Callable[[Row], bool]:
 
 
 QUESTIONS = (
-    Question("beer", "liked", "Is this review positive? {text}", _review, lambda row: _overall(row) >= 14),
-    Question("beer", "hops", "Does this review speak of hops? {text}", _review, _has("hop")),
-    Question(
+    FilterQuestion("beer", "liked", "Is this review positive? {text}", _review, lambda row: _overall(row) >= 14),
+    FilterQuestion("beer", "hops", "Does this review speak of hops? {text}", _review, _has("hop")),
+    FilterQuestion(
         "beer", "chocolate", "Does this review speak of chocolate or coffee? {text}", _review,
         _has("chocolate", "coffee"),
     ),
-    Question("beer", "disliked", "Is this review negative? {text}", _review, lambda row: _overall(row) <= 9),
-    Question(
+    FilterQuestion("beer", "disliked", "Is this review negative? {text}", _review, lambda row: _overall(row) <= 9),
+    FilterQuestion(
         "beer", "stout", "Is this beer a stout? {text}", _review, lambda row: "Stout" in row["beer/style"]
     ),
-    Question(
+    FilterQuestion(
         "amazon", "electronics", "Is this product electronics? {text}", lambda row: row["product_name"],
         lambda row: row["category"].startswith("Electronics"),
     ),
-    Question(
+    FilterQuestion(
         "amazon", "kitchen", "Is this product for home and kitchen? {text}", lambda row: row["product_name"],
         lambda row: row["category"].startswith("Home&Kitchen"),
     ),
-    Question(
+    FilterQuestion(
         "rotten", "named", "Does this review name the film? {text}",
         lambda row: f"{row['movie_title']}: {row['review_content']}" if row["review_content"] else "",
         lambda row: row["movie_title"].casefold() in row["review_content"].casefold(),
@@ -81,7 +81,7 @@ QUESTIONS = (
 )  # fmt: skip
 
 
-def filters(folder: Path, most_rows: int, tables: Iterable[str]) -> Iterator[Filter]:
+def filters(folder: Path, most_rows: int, tables: Iterable[str]) -> Iterator[LabelledFilter]:
     """The filters of these tables, over the first distinct texts that are not empty."""
     for each in QUESTIONS:
         if each.table not in tables:
@@ -92,7 +92,9 @@ def filters(folder: Path, most_rows: int, tables: Iterable[str]) -> Iterator[Fil
                 if text := each.text(row).strip():
                     found.setdefault(text, each.truth(row))
         texts = list(found)[:most_rows]
-        yield Filter(f"{each.table} {each.name}", each.question, texts, np.array([found[t] for t in texts]))
+        yield LabelledFilter(
+            f"{each.table} {each.name}", each.question, texts, np.array([found[t] for t in texts])
+        )
 
 
 def made_up(truths: Truths, distance: float, random: np.random.Generator) -> Scores:
@@ -135,7 +137,7 @@ def auc(scores: Scores, truths: Truths) -> float:
     return float((middle[truths].sum() - num_true * (num_true + 1) / 2) / (num_true * (~truths).sum()))
 
 
-def tiny_scores(filter_: Filter) -> Scores:
+def tiny_scores(filter_: LabelledFilter) -> Scores:
     """What the embedded model says of each text, asked once and kept in build/; NaN where it says nothing."""
     kept = TINY_SCORES / f"{_fingerprint(filter_)}.npy"
     if not kept.is_file():
@@ -150,5 +152,5 @@ def tiny_scores(filter_: Filter) -> Scores:
     return np.asarray(np.load(kept))
 
 
-def _fingerprint(filter_: Filter) -> str:
+def _fingerprint(filter_: LabelledFilter) -> str:
     return hashlib.sha256("\0".join([filter_.question, *filter_.texts]).encode()).hexdigest()[:24]

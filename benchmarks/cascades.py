@@ -27,7 +27,7 @@ from benchmarks.cascade_filters import (
     ADVERSARIAL,
     GOOD,
     WEAK,
-    Filter,
+    LabelledFilter,
     Scores,
     Truths,
     auc,
@@ -87,7 +87,7 @@ class Cell(NamedTuple):
 
 
 def proxies(
-    filter_: Filter, vectors: embedding.Vectors | None, with_tiny: bool
+    filter_: LabelledFilter, vectors: embedding.Vectors | None, with_tiny: bool
 ) -> Iterator[tuple[str, ScoresOf]]:
     """The filter's proxies by name."""
     truths = filter_.truths
@@ -119,7 +119,7 @@ def run_of(name: str, scores: Scores, truths: Truths, target: float, seed: int) 
     return Run(float(asked.mean()), is_met)
 
 
-def measure(filter_: Filter, proxy: str, scores_of: ScoresOf, repetitions: int) -> list[Cell]:
+def measure(filter_: LabelledFilter, proxy: str, scores_of: ScoresOf, repetitions: int) -> list[Cell]:
     """The cells of a filter and proxy: all forms see the same scores, drawn anew each time."""
     runs: dict[tuple[float, str], list[Run]] = {(t, name): [] for t in TARGETS for name in NAMES}
     areas = []

@@ -57,7 +57,7 @@ class UsageKey(NamedTuple):
     kind: str
 
 
-class Counts(NamedTuple):
+class UsageCounts(NamedTuple):
     """Prompts that were answered, or refused, by a model, with their tokens and dollars.
 
     Attributes:
@@ -73,9 +73,9 @@ class Counts(NamedTuple):
     cost: float = 0.0
     unpriced: int = 0
 
-    def plus(self, other: Counts) -> Counts:
+    def plus(self, other: UsageCounts) -> UsageCounts:
         """The sum."""
-        return Counts._make(one + more for one, more in zip(self, other, strict=True))
+        return UsageCounts._make(one + more for one, more in zip(self, other, strict=True))
 
 
 def today() -> str:
@@ -105,7 +105,7 @@ class UsageBook:
         self._path = None if folder is None else folder / FILE_NAME
         self._owner = os.getpid()
         self._mutex = threading.Lock()
-        self._pending: dict[UsageKey, Counts] = {}
+        self._pending: dict[UsageKey, UsageCounts] = {}
         self._written_s = float("-inf")  # of time.monotonic()
         if folder is not None:
             atexit.register(self.flush)
@@ -115,32 +115,32 @@ class UsageBook:
         """False in a forked child, whose parent writes what was pending."""
         return os.getpid() == self._owner
 
-    def add(self, key: UsageKey, counts: Counts) -> None:
+    def add(self, key: UsageKey, counts: UsageCounts) -> None:
         """Count what was used now; it is in the file a second later at the latest, if more follows."""
         with self._mutex:
-            self._pending[key] = self._pending.get(key, Counts()).plus(counts)
+            self._pending[key] = self._pending.get(key, UsageCounts()).plus(counts)
             waits = time.monotonic() - self._written_s < WRITE_EVERY_S
         if not waits:
             self.flush()
 
-    def of_kind(self, model: str, kind: str) -> Counts:
+    def of_kind(self, model: str, kind: str) -> UsageCounts:
         """All that calls of a kind have asked a model, on all days."""
-        found = [Counts._make(row) for row in self._read(_OF_KIND, (model, kind)) if row[0] is not None]
+        found = [UsageCounts._make(row) for row in self._read(_OF_KIND, (model, kind)) if row[0] is not None]
         here = [counts for key, counts in self._unwritten() if (key.model, key.kind) == (model, kind)]
         return _sum([*found, *here])
 
-    def of_day(self, user: str, day: str) -> Counts:
+    def of_day(self, user: str, day: str) -> UsageCounts:
         """What a user has asked on a day."""
         return _sum(counts for key, counts in self.by_day() if (key.user, key.day) == (user, day))
 
-    def by_day(self) -> list[tuple[UsageKey, Counts]]:
+    def by_day(self) -> list[tuple[UsageKey, UsageCounts]]:
         """By day, user, model and function, in this order; the kind is ""."""
-        found: dict[UsageKey, Counts] = {}
+        found: dict[UsageKey, UsageCounts] = {}
         for day, user, model, function, *counts in self._read(_BY_DAY, ()):
-            found[UsageKey(day, user, model, function, "")] = Counts._make(counts)
+            found[UsageKey(day, user, model, function, "")] = UsageCounts._make(counts)
         for key, more in self._unwritten():
             short = key._replace(kind="")
-            found[short] = found.get(short, Counts()).plus(more)
+            found[short] = found.get(short, UsageCounts()).plus(more)
         return sorted(found.items())
 
     def flush(self) -> None:
@@ -157,7 +157,7 @@ class UsageBook:
             except (sqlite3.Error, OSError) as error:
                 logger.warning("usage is not kept in %s (%s)", self._path, error)
 
-    def _unwritten(self) -> list[tuple[UsageKey, Counts]]:
+    def _unwritten(self) -> list[tuple[UsageKey, UsageCounts]]:
         with self._mutex:
             return list(self._pending.items())
 
@@ -187,8 +187,8 @@ class UsageBook:
             db.executemany(_ADD, [(*key, *counts) for key, counts in self._pending.items()])
 
 
-def _sum(counts: Iterable[Counts]) -> Counts:
-    total = Counts()
+def _sum(counts: Iterable[UsageCounts]) -> UsageCounts:
+    total = UsageCounts()
     for each in counts:
         total = total.plus(each)
     return total

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from relserve.call.answer_types import Answer, AnswerType, Grammar
+from relserve.call.answer_types import AnswerType, Grammar
 from relserve.call.decisions import Decision, FollowUp, Read
 from relserve.call.field_order import free_rows
 from relserve.call.frame import Frame
@@ -71,8 +71,8 @@ class CallSite:
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
             deadline=None, slo=None, calibration=None, max_rows=None, max_tokens_total=None, max_cost=None,
         )  # fmt: skip
-        text = repr((self.function, self.binding.template.text, shaping))
-        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+        text = repr((self.function, self.binding.template.text, shaping)).encode(errors="surrogatepass")
+        return hashlib.sha256(text).hexdigest()[:16]
 
     @cached_property
     def turns(self) -> tuple[ChatTurn, ...]:
@@ -338,15 +338,3 @@ class Reply:
     confidence: float | None = None
     cut: bool = False
     probabilities: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """Answers of a relQuery in input order."""
-
-    answers: list[Answer]
-
-    @property
-    def values(self) -> list[Any]:
-        """The values alone; None where a row failed or its input was NULL."""
-        return [a.value for a in self.answers]

@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import deque
 
-from relserve.cache.kept_usage import Counts, UsageBook, UsageKey
+from relserve.cache.kept_usage import UsageBook, UsageCounts, UsageKey
 from relserve.session.history import ErrorRecord, History, QueryRecord
 
 MAX_OWN = 1000  # relQueries of one client that are remembered to count its statements' tokens
@@ -77,7 +77,7 @@ class ClientHistory(History):
         """See `History.queries`."""
         return [each for _, each in self._all.queries()] if self._sees_all else self._own.queries()
 
-    def usage_rows(self) -> list[tuple[UsageKey, Counts]]:
+    def usage_rows(self) -> list[tuple[UsageKey, UsageCounts]]:
         """See `History.usage_rows`."""
         return self.usage.by_day() if self._sees_all else super().usage_rows()
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import RelQuery, Result
+from relserve.call.relquery import RelQuery
 from relserve.errors import FailureKind
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.progress import Progress
+from relserve.session.result import Result
 
 LINE_CHARS = 8  # about what a value's number and line break take
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from relserve.cache.kept_usage import Counts, UsageBook, UsageKey, today
+from relserve.cache.kept_usage import UsageBook, UsageCounts, UsageKey, today
 from relserve.call.phases import Phases
 from relserve.call.relquery import Usage
 from relserve.call.standing import Standing
@@ -147,7 +147,7 @@ class History:
         with self._lock:
             self._errors.append(error)
 
-    def spend(self, record: QueryRecord, kind: str, counts: Counts) -> None:
+    def spend(self, record: QueryRecord, kind: str, counts: UsageCounts) -> None:
         """Add up what a relQuery used; see `UsageBook`."""
         self.usage.add(UsageKey(today(), self.user, record.model, record.function, kind), counts)
 
@@ -178,7 +178,7 @@ class History:
         """llm_queries(): see `query_rows`."""
         return pa.Table.from_pylist(self.query_rows(), QUERY_SCHEMA)
 
-    def usage_rows(self) -> list[tuple[UsageKey, Counts]]:
+    def usage_rows(self) -> list[tuple[UsageKey, UsageCounts]]:
         """What the user asked, by day, model and function."""
         return [(key, counts) for key, counts in self.usage.by_day() if key.user == self.user]
 
@@ -208,7 +208,7 @@ def _query_row(q: QueryRecord) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _usage_row(key: UsageKey, counts: Counts) -> dict[str, Any]:
+def _usage_row(key: UsageKey, counts: UsageCounts) -> dict[str, Any]:
     is_known = counts.unpriced < counts.requests or not counts.requests
     return dict(
         day=key.day, user=key.user, model=key.model, function=key.function, requests=counts.requests,

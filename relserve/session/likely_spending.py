@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from relserve.cache.kept_usage import Counts
+from relserve.cache.kept_usage import UsageCounts
 from relserve.call.relquery import Submission, Usage
 from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.prices.price import HourPrice, Price
@@ -57,7 +57,7 @@ class SpendingBasis(NamedTuple):
 
     submission: Submission
     num_sent: int
-    seen: Counts
+    seen: UsageCounts
     price: Price | None
 
     def likely(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from relserve.cache.kept_usage import Counts
+from relserve.cache.kept_usage import UsageCounts
 from relserve.call.answer_types import Answer
 from relserve.call.phases import Phases
 from relserve.call.relquery import Reply, Usage
@@ -88,7 +88,7 @@ class Recorder:
             cost = sum(price.cost(reply.usage) for reply in replies)
             with self._lock:
                 record.token_cost += cost
-        counts = Counts(num, num_bytes, *used[:3], cost, num if price is None else 0)
+        counts = UsageCounts(num, num_bytes, *used[:3], cost, num if price is None else 0)
         self._history.spend(record, self._kind, counts)
 
     def saw(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
@@ -136,7 +136,7 @@ class Recorder:
         if isinstance(record.price, HourPrice):
             record.seconds = self._asked_s
             cost = record.cost or 0.0
-            self._history.spend(record, self._kind, Counts(cost=cost - self._billed))
+            self._history.spend(record, self._kind, UsageCounts(cost=cost - self._billed))
             self._billed = cost
 
     def _tell_end(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
 from relserve.call.rel_tag import WorkflowStep
-from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
+from relserve.call.relquery import CallSite, RelQuery, Submission, new_rel_id
 from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
@@ -29,6 +29,7 @@ from relserve.session.pending_replies import PendingReplies
 from relserve.session.prior import of_empty
 from relserve.session.progress import Progress
 from relserve.session.reordered import all_asked
+from relserve.session.result import Result
 from relserve.session.round import Enough
 from relserve.session.spending import Foreseen, Spending
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from relserve.api import connect
-from relserve.cache.kept_usage import FILE_NAME, Counts, UsageBook, UsageKey, today
+from relserve.cache.kept_usage import FILE_NAME, UsageBook, UsageCounts, UsageKey, today
 
 KEY = UsageKey("2026-01-02", "ann", "m", "llm", "k")
-ONE = Counts(1, 100, 30, 10, 5, 0.25, 0)
+ONE = UsageCounts(1, 100, 30, 10, 5, 0.25, 0)
 
 
 def test_what_two_processes_add_is_one_sum(tmp_path: Path) -> None:
@@ -17,10 +17,10 @@ def test_what_two_processes_add_is_one_sum(tmp_path: Path) -> None:
         book.add(KEY, ONE)
     second.add(KEY._replace(kind="other"), ONE)
     second.flush()
-    assert first.of_kind("m", "k") == Counts(3, 300, 90, 30, 15, 0.75, 0)
-    assert first.by_day() == [(KEY._replace(kind=""), Counts(4, 400, 120, 40, 20, 1.0, 0))]
+    assert first.of_kind("m", "k") == UsageCounts(3, 300, 90, 30, 15, 0.75, 0)
+    assert first.by_day() == [(KEY._replace(kind=""), UsageCounts(4, 400, 120, 40, 20, 1.0, 0))]
     assert first.of_day("ann", "2026-01-02").cost == 1.0
-    assert first.of_day("bob", "2026-01-02") == Counts()
+    assert first.of_day("bob", "2026-01-02") == UsageCounts()
 
 
 def test_a_file_that_is_none_costs_nothing_but_itself(tmp_path: Path) -> None:

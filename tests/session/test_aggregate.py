@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.call.options import Options
-from relserve.call.relquery import RelQuery, Result
+from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind
 from relserve.session.aggregate import LINE_CHARS, answer_groups, numbered, split
+from relserve.session.result import Result
 from relserve.session.session import Session
 
 BINDING = Template.parse("Join: {}").bind(1)

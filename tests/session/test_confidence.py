@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from relserve.call.options import Options, parse_options
-from relserve.call.relquery import RelQuery, Result
+from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineError, FailureKind, OptionError, RowError
+from relserve.session.result import Result
 from relserve.session.session import Session
 
 BINDING = Template.parse("{}").bind(1)

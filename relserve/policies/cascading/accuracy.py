@@ -18,7 +18,7 @@ from relserve.policies.cascading.ends import LEAST_BATCH, pilot, sampled
 from relserve.policies.cascading.plan import cuts_of, draws_likely, sums_before
 from relserve.policies.cascading.policy import BoolArray, FloatArray, Targets
 from relserve.policies.cascading.ranked import RankedRows
-from relserve.policies.cascading.replayed import Course, Decision, IntArray, ReplayedCascade
+from relserve.policies.cascading.replayed import CascadeEnd, Course, IntArray, ReplayedCascade
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _sampled_top(scores: FloatArray, targets: Targets, random: np.random.Generat
     rows, num_rows = RankedRows(scores, random), len(scores)
     yield from rows.ask_unranked()
     if not len(rows.scores):
-        return Decision(-np.inf, np.inf, 1.0, 1.0)
+        return CascadeEnd(-np.inf, np.inf, 1.0, 1.0)
     yield from rows.ask(pilot(rows.scores, random))
     allowed, miss = (1 - targets.precision) * num_rows, 1 - targets.confidence
     cut, wrong = yield from _ask_below_cut(rows, allowed, miss)
@@ -90,7 +90,7 @@ def _sampled_top(scores: FloatArray, targets: Targets, random: np.random.Generat
     sequence = WrongRows(len(draws), allowed, wrong, miss)
     top = yield from sampled(rows, draws, sequence, lambda _: allowed, wrong=False)
     upper = rows.score_at(cut)
-    return Decision(upper, upper, 0.0, 1 - top.wrong / num_rows)
+    return CascadeEnd(upper, upper, 0.0, 1 - top.wrong / num_rows)
 
 
 def _ask_below_cut(

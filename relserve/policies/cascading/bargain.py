@@ -17,7 +17,7 @@ import numpy as np
 
 from relserve.policies.cascading.policy import BoolArray, FloatArray, Targets
 from relserve.policies.cascading.ranked import RankedRows
-from relserve.policies.cascading.replayed import Course, Decision, IntArray
+from relserve.policies.cascading.replayed import CascadeEnd, Course, IntArray
 
 SAMPLE = 0.1  # of the rows, for the recall
 LEAST_SAMPLE = 400  # the authors' default
@@ -32,7 +32,7 @@ def bargain(scores: FloatArray, targets: Targets, random: np.random.Generator) -
     yield from rows.ask_unranked()
     num_rows = len(rows.scores)
     if not num_rows:
-        return Decision(-np.inf, np.inf, 1.0, 1.0)
+        return CascadeEnd(-np.inf, np.inf, 1.0, 1.0)
     miss, low, high = (1 - targets.confidence) / 2, 0, 0
     if targets.recall is not None:
         sample = random.permutation(num_rows)[: max(LEAST_SAMPLE, round(SAMPLE * num_rows))]
@@ -41,7 +41,9 @@ def bargain(scores: FloatArray, targets: Targets, random: np.random.Generator) -
     if targets.precision is not None:
         high = yield from _upper(rows, random.permutation(num_rows), low, targets.precision, miss)
     yield from rows.ask(rows.open(low, high))
-    return Decision(rows.score_at(low), rows.score_at(high), targets.precision or 0.0, targets.recall or 0.0)
+    return CascadeEnd(
+        rows.score_at(low), rows.score_at(high), targets.precision or 0.0, targets.recall or 0.0
+    )
 
 
 def mean_is_above(values: FloatArray, target: float, miss: float, num_rows: int | None = None) -> bool:

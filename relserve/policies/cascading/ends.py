@@ -25,16 +25,16 @@ import numpy as np
 
 from relserve.policies.cascading.counting import WrongRows
 from relserve.policies.cascading.curve import curve
-from relserve.policies.cascading.plan import Plan, Planner, cuts_of
+from relserve.policies.cascading.plan import CascadePlanner, Plan, cuts_of
 from relserve.policies.cascading.policy import BoolArray, FloatArray, Targets
 from relserve.policies.cascading.ranked import RankedRows
-from relserve.policies.cascading.replayed import Course, Decision, IntArray
+from relserve.policies.cascading.replayed import CascadeEnd, Course, IntArray
 
 PILOT = 60
 LEAST_BATCH = 24  # rows of the middle that are asked at once, at least
 
 
-class End(NamedTuple):
+class SampledEnd(NamedTuple):
     """What is known of the rows on one side once its target is met."""
 
     wrong: int
@@ -48,7 +48,7 @@ def sampled_ends(scores: FloatArray, targets: Targets, random: np.random.Generat
     rows = RankedRows(scores, random)
     yield from rows.ask_unranked()
     if not len(rows.scores):
-        return Decision(-np.inf, np.inf, 1.0, 1.0)
+        return CascadeEnd(-np.inf, np.inf, 1.0, 1.0)
     yield from rows.ask(pilot(rows.scores, random))
     plan = yield from _ask_middle(rows, targets)
     num_ranked = len(rows.scores)
@@ -56,7 +56,7 @@ def sampled_ends(scores: FloatArray, targets: Targets, random: np.random.Generat
     top = yield from _ask_above(rows, random.permutation(above), plan, targets)
     bottom = yield from _ask_below(rows, random.permutation(below), plan, targets, top)
     kept = rows.found + top.left
-    return Decision(
+    return CascadeEnd(
         rows.score_at(plan.low),
         rows.score_at(plan.high),
         1 - top.wrong / kept if kept else 1.0,
@@ -76,7 +76,7 @@ def pilot(scores: FloatArray, random: np.random.Generator) -> IntArray:
 
 def _ask_middle(rows: RankedRows, targets: Targets) -> Generator[IntArray, BoolArray, Plan]:
     """Asks between the cuts until nothing is left there."""
-    planner = Planner(targets, cuts_of(rows.scores), rows.known_true)
+    planner = CascadePlanner(targets, cuts_of(rows.scores), rows.known_true)
     while True:
         likely = curve(rows.scores, rows.asked, rows.answers)
         plan = planner.plan(likely, rows.asked, rows.answers)
@@ -90,11 +90,11 @@ def _ask_middle(rows: RankedRows, targets: Targets) -> Generator[IntArray, BoolA
 
 def _ask_above(
     rows: RankedRows, draws: IntArray, plan: Plan, targets: Targets
-) -> Generator[IntArray, BoolArray, End]:
+) -> Generator[IntArray, BoolArray, SampledEnd]:
     """Draws rows above the upper cut until the precision holds."""
     precision, num_rows = targets.precision, len(draws)
     if precision is None:
-        return End(num_rows, num_rows)
+        return SampledEnd(num_rows, num_rows)
 
     def allowed(num_drawn: int) -> float:
         return (1 - precision) * (rows.found + num_rows - num_drawn)
@@ -104,12 +104,12 @@ def _ask_above(
 
 
 def _ask_below(
-    rows: RankedRows, draws: IntArray, plan: Plan, targets: Targets, top: End
-) -> Generator[IntArray, BoolArray, End]:
+    rows: RankedRows, draws: IntArray, plan: Plan, targets: Targets, top: SampledEnd
+) -> Generator[IntArray, BoolArray, SampledEnd]:
     """Draws rows below the lower cut until the recall holds."""
     recall, num_rows = targets.recall, len(draws)
     if recall is None:
-        return End(num_rows, num_rows)
+        return SampledEnd(num_rows, num_rows)
 
     def allowed(num_drawn: int) -> float:
         return (1 / recall - 1) * (rows.found + top.left - top.wrong)
@@ -120,7 +120,7 @@ def _ask_below(
 
 def sampled(
     rows: RankedRows, draws: IntArray, sequence: WrongRows, allowed: Callable[[int], float], *, wrong: bool
-) -> Generator[IntArray, BoolArray, End]:
+) -> Generator[IntArray, BoolArray, SampledEnd]:
     """Draws rows of an end until no more wrong ones than allowed can be among those that were not asked.
 
     Args:
@@ -133,4 +133,4 @@ def sampled(
         num = sequence.draws_needed(num_drawn, hits, hits + allowed(num_drawn))
         answers = yield from rows.ask(draws[num_drawn : num_drawn + num])
         num_drawn, hits = num_drawn + num, hits + int((answers == wrong).sum())
-    return End(sequence.bound(num_drawn, hits) - hits, len(draws) - num_drawn)
+    return SampledEnd(sequence.bound(num_drawn, hits) - hits, len(draws) - num_drawn)

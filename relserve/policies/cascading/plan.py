@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Planner:
+class CascadePlanner:
     """Finds cuts for one filter.
 
     Attributes:

@@ -13,7 +13,7 @@ from relserve.policies.cascading.policy import BoolArray, FloatArray, Outcome, T
 IntArray = npt.NDArray[np.int64]
 
 
-class Decision(NamedTuple):
+class CascadeEnd(NamedTuple):
     """What a course ends with: the thresholds, and the bounds that hold at the targets' confidence."""
 
     lower: float
@@ -22,10 +22,10 @@ class Decision(NamedTuple):
     recall: float
 
 
-Course = Generator[IntArray, BoolArray, Decision]
+Course = Generator[IntArray, BoolArray, CascadeEnd]
 """Yields indexes of rows, is sent the large model's answers in their order, and returns its decision."""
 Asks = Callable[[FloatArray, Targets, np.random.Generator], Course]
-UNDECIDED = Decision(-np.inf, np.inf, 1.0, 0.0)  # only rows that were asked are kept, and those rightly
+UNDECIDED = CascadeEnd(-np.inf, np.inf, 1.0, 0.0)  # only rows that were asked are kept, and those rightly
 
 
 class ReplayedCascade:
@@ -43,7 +43,7 @@ class ReplayedCascade:
         self._course: Course | None = None
         self._batch: IntArray = np.empty(0, np.int64)
         self._past: list[tuple[IntArray, BoolArray]] = []
-        self._decision: Decision | None = None
+        self._decision: CascadeEnd | None = None
 
     def rows_to_ask(self, scores: FloatArray, answers: Mapping[int, bool]) -> list[int]:
         """Those of the course's next batch that have no answer yet; none where it has ended."""

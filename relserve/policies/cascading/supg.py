@@ -15,7 +15,7 @@ import numpy as np
 
 from relserve.policies.cascading.policy import BoolArray, FloatArray, Targets
 from relserve.policies.cascading.ranked import RankedRows
-from relserve.policies.cascading.replayed import Course, Decision, IntArray
+from relserve.policies.cascading.replayed import CascadeEnd, Course, IntArray
 
 SAMPLE = 0.1  # of the rows: LOTUS's default, because the paper leaves it to the user
 LEAST_SAMPLE = 200
@@ -29,7 +29,7 @@ def supg(scores: FloatArray, targets: Targets, random: np.random.Generator) -> C
     yield from rows.ask_unranked()
     num_rows = len(rows.scores)
     if not num_rows:
-        return Decision(-np.inf, np.inf, 1.0, 1.0)
+        return CascadeEnd(-np.inf, np.inf, 1.0, 1.0)
     weights = np.sqrt(rows.scores) + 1e-9
     chances = (1 - UNIFORM) * weights / weights.sum() + UNIFORM / num_rows
     num_sampled = min(num_rows, max(LEAST_SAMPLE, round(SAMPLE * num_rows)))
@@ -43,7 +43,9 @@ def supg(scores: FloatArray, targets: Targets, random: np.random.Generator) -> C
         high = _upper(sample, answers, chances, targets.precision, miss)
     low, high = _at_cuts(rows.scores, low, max(low, high))
     yield from rows.ask(rows.open(low, high))
-    return Decision(rows.score_at(low), rows.score_at(high), targets.precision or 0.0, targets.recall or 0.0)
+    return CascadeEnd(
+        rows.score_at(low), rows.score_at(high), targets.precision or 0.0, targets.recall or 0.0
+    )
 
 
 def _lower(sample: IntArray, answers: BoolArray, masses: FloatArray, recall: float, miss: float) -> int:

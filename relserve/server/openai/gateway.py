@@ -23,7 +23,7 @@ from relserve.server.openai.decision_answer import answer_of, decide, total_usag
 from relserve.server.openai.decision_request import DECISIONS, SYSTEM_ONE, DecisionRequest, read_decision
 from relserve.server.openai.events import EventStream, Tokens, events, json_object, tokens_of
 from relserve.server.openai.exchange import LEFT, ClientLeft, Exchange
-from relserve.server.openai.limits import Spending, UserLimits
+from relserve.server.openai.limits import TokenAccount, UserLimits
 from relserve.server.openai.refusal import DEADLINE, Refusal, no_model, of_engine, unavailable
 from relserve.server.openai.turned_away import TurnedAway, Want
 from relserve.server.openai.upstream import Upstream
@@ -189,7 +189,7 @@ class Gateway:
                 self._counters.requests.spent(user.name, *spending.tokens)
 
     async def _within(
-        self, exchange: Exchange, user: User, asked: RequestAsked, prompt_tokens: int, spending: Spending
+        self, exchange: Exchange, user: User, asked: RequestAsked, prompt_tokens: int, spending: TokenAccount
     ) -> None:
         """Answer before the request's deadline."""
         left_s = None if asked.deadline_s is None else exchange.began_s + asked.deadline_s - time.time()
@@ -224,7 +224,7 @@ class Gateway:
         return {REQUEST_ID: request_id, ENTERS: entering.header()}
 
     async def _decide(
-        self, exchange: Exchange, asked: DecisionRequest, spending: Spending, trace: Mapping[str, str]
+        self, exchange: Exchange, asked: DecisionRequest, spending: TokenAccount, trace: Mapping[str, str]
     ) -> None:
         replies = await decide(self._upstream, asked, trace)
         usage = total_usage(replies)
@@ -232,7 +232,7 @@ class Gateway:
         await exchange.whole(200, answer_of(asked, self._upstream.model, replies))
 
     async def _forward(
-        self, exchange: Exchange, asked: OpenAIRequest, spending: Spending, headers: Mapping[str, str]
+        self, exchange: Exchange, asked: OpenAIRequest, spending: TokenAccount, headers: Mapping[str, str]
     ) -> None:
         body = json.dumps(asked.body).encode()
         try:
@@ -259,7 +259,7 @@ class Gateway:
         except EngineError as error:
             raise unavailable(str(error)) from None
 
-    def _learn(self, asked: OpenAIRequest, spending: Spending) -> None:
+    def _learn(self, asked: OpenAIRequest, spending: TokenAccount) -> None:
         """How many characters a token of a prompt has."""
         tokens = spending.tokens.prompt - asked.num_ids
         if asked.num_chars and tokens > 0:

@@ -16,7 +16,7 @@ from relserve.server.users.users import User
 SOON_S = 1.0  # when one of the requests under way may have ended
 
 
-class Spending:
+class TokenAccount:
     """The tokens of a request under way: claimed at first, counted as they come."""
 
     def __init__(self, quota: Quota, name: str, claim: int) -> None:
@@ -52,7 +52,7 @@ class UserLimits:
         self._running = Counter[str]()
 
     @contextmanager
-    def entered(self, user: User, claim: int, num_answers: int) -> Iterator[Spending]:
+    def entered(self, user: User, claim: int, num_answers: int) -> Iterator[TokenAccount]:
         """While inside, a request of a user's is under way that may take `claim` tokens.
 
         Args:
@@ -69,7 +69,7 @@ class UserLimits:
                 f"{limits_in_words(user)}", LIMIT, retry_s=SOON_S,
             )  # fmt: skip
         self._running[user.name] += num_answers
-        spending = Spending(self._quota, user.name, claim)
+        spending = TokenAccount(self._quota, user.name, claim)
         try:
             yield spending
         finally:

@@ -81,7 +81,7 @@ def _upper_below_lower(scores, targets, random):
 
 
 def _not_sampled(*_):
-    return ends.End(0, 0)
+    return ends.SampledEnd(0, 0)
     yield
 
 
