@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 from relserve_duckdb.udf.site import ARROW_TYPES
 
-from relserve.api import new_session
+from relserve.api import login_name, new_book, new_session
 from relserve.call.answer_types import Answer
 from relserve.call.decided import Decided
 from relserve.call.options import FUNCTIONS, Options
@@ -147,6 +147,7 @@ class Call:
         if nulls := num_rows - sum(counts):  # for the record: they are asked nothing
             rows, counts = [*rows, (None,) * template.num_inputs], [*counts, nulls]
         relquery = RelQuery(self.function, template.bind(template.num_inputs), rows, self.options, counts)
+        HISTORY.keep_usage(new_book(self.settings), login_name())
         session = new_session(
             self.settings, model=self.options.model, engine=self.engine, history=HISTORY, cache=self.cache
         )

@@ -126,6 +126,11 @@ class History:
         self._statements = itertools.count(1)
         self._told: set[str] = set()
 
+    def keep_usage(self, usage: UsageBook | None, user: str) -> None:
+        """Add up from now on in this book, as this user; None: as before."""
+        if usage is not None:
+            self.usage, self.user = usage, user
+
     def new_statement(self) -> int:
         """The number of a statement that asks something, 1 for the first."""
         return next(self._statements)

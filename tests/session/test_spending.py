@@ -53,6 +53,7 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counti
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("RELSERVE_MAX_IN_FLIGHT", "16")
     monkeypatch.delenv("RELSERVE_ANSWER_CACHE_MB")
+    monkeypatch.delenv("RELSERVE_KEEP_LEARNT")
     yield found
     relserve.close_engines(found.model)
     spawn(found.server.stop()).result()
@@ -139,6 +140,16 @@ def test_frames_and_views_and_groups_are_capped(counting: Counting) -> None:
         with pytest.raises(SpendingError):
             con.execute("CREATE TABLE made AS " + SQL.format(", max_rows := 2", 3))
     assert not counting.server.requests
+
+
+def test_what_frames_asked_is_known_to_sql(counting: Counting) -> None:
+    rows = pa.table({"x": ["a", "bb", "ccc"]})
+    relserve.llm(rows, "Say {x}", model=counting.model, progress=False)
+    with connect(model=counting.model, progress=False) as con:
+        assert con.execute("SELECT function, requests FROM llm_usage()").fetchall() == [("llm", 3)]
+        (call,) = con.explain_llm("SELECT llm('Say {x}', x) FROM (VALUES ('dddd')) t(x)").calls
+        assert call.likely is not None
+        assert call.likely.basis == "3 earlier prompts of this call"
 
 
 def test_what_a_limit_may_end_is_stopped_and_not_refused(counting: Counting) -> None:
