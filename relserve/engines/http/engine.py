@@ -62,6 +62,7 @@ class HttpEngine:
         self._max_waits = max_retries if max_waits is None else max_waits
         self._starting = asyncio.Lock()
         self._server: ModelServer | None = None
+        self._learnt: tuple[str, Dialect] | None = None  # a model, and what its server was found to refuse
         self._running: set[HttpRows] = set()
 
     asks_before_sending = True  # see `Submission.may_send`
@@ -164,9 +165,12 @@ class HttpEngine:
                     raise
                 log.info("%s: %s", self._shown, served)
                 dialect = Dialect(is_vllm=served.is_vllm, is_llama_cpp=served.is_llama_cpp)
+                if self._learnt is not None and self._learnt[0] == served.model:
+                    dialect = self._learnt[1]
                 # What waits inside a server that answers one at a time would time out there.
                 most = min(MAX_QUEUED, self._max_in_flight) if served.one_at_a_time else self._max_in_flight
-                concurrency = ConcurrencyLimit(most)
+                queues = served.is_vllm or served.is_llama_cpp  # and nobody pays by tokens
+                concurrency = ConcurrencyLimit(most, is_careful=not queues)
                 name = without_user(self.model)
                 self._server = ModelServer(name, client, served.model, dialect, concurrency, key)
             return self._server
@@ -175,6 +179,7 @@ class HttpEngine:
         """End the other relQueries at the server, and let the next submission look at it anew."""
         if self._server is server:
             self._server = None
+            self._learnt = server.model, server.dialect
         for rows in self._running:
             if rows.server is server:
                 rows.inbox.put_nowait(type(error)(str(error)))

@@ -134,12 +134,12 @@ class HttpRows:
                 self._refuse_ebnf()
             fault = await self._send(indices, dialect, submission)
             if not isinstance(fault, Fault):
-                concurrency.answered()
+                concurrency.answered(entered_s)
                 return fault
             self._raise_if_useless(fault, dialect)
             if fault.action is RetryAction.FAIL_ROW:
                 if not self._learned_from(fault, dialect, submission.sampling):
-                    concurrency.answered()
+                    concurrency.answered(entered_s)
                     if len(indices) > 1:
                         return await self._in_halves(indices, slot)
                     return _failed(indices, fault)

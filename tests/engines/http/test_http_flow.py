@@ -11,10 +11,11 @@ import pytest
 from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, said
 
+from relserve.engines.http import concurrency_limit
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
-from relserve.errors import EngineDeadError, EngineStartError
+from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from tests.waiting import PATIENCE_S
 
 
@@ -24,6 +25,10 @@ def slow(seconds):
         return said(body["messages"][-1]["content"])
 
     return handler
+
+
+# Of a server that takes all rows at once: others get one at first, and more as answers come.
+AT_ONCE = {"data": [{"id": "fake", "owned_by": "vllm"}]}
 
 
 async def eventually(condition, timeout_s=PATIENCE_S):
@@ -41,10 +46,10 @@ def test_all_rows_are_there_at_once_up_to_the_limit(fake):
 
         return handler
 
-    server = fake(once_there_are(100))
+    server = fake(once_there_are(100), models=AT_ONCE)
     assert texts(ask(HttpEngine(server.url), ["x"] * 100)) == ["x"] * 100
     assert server.max_running == 100
-    server = fake(once_there_are(8))
+    server = fake(once_there_are(8), models=AT_ONCE)
     ask(HttpEngine(server.url, max_in_flight=8), ["x"] * 100)
     assert server.max_running == 8
 
@@ -57,7 +62,7 @@ def test_replies_come_as_they_are_ready(fake):
         await eventually(lambda: len(came) == int(prompt))
         return said(prompt)
 
-    engine = HttpEngine(fake(handler).url)
+    engine = HttpEngine(fake(handler, models=AT_ONCE).url)
 
     async def go():
         async for batch in engine.answer(submission_of(["2", "0", "1"])):
@@ -87,7 +92,7 @@ def test_a_short_relquery_is_not_stuck_behind_a_long_one(fake, limit_s):
 
 @pytest.mark.parametrize("way", ["close", "cancel"])
 def test_what_is_given_up_is_dropped_at_the_server(fake, way):
-    server = fake(slow(600))
+    server = fake(slow(600), models=AT_ONCE)
     engine = HttpEngine(server.url, max_in_flight=10)
 
     async def go():
@@ -144,7 +149,7 @@ def test_cancel_at_any_moment_leaks_no_slot(fake):
 
 
 def test_close_ends_what_is_under_way(fake):
-    engine = HttpEngine(fake(slow(600)).url)
+    engine = HttpEngine(fake(slow(600), models=AT_ONCE).url)
 
     async def go():
         task = asyncio.create_task(collect(engine, submission_of(["x"] * 3)))
@@ -162,7 +167,7 @@ def test_what_ends_one_relquery_for_good_ends_the_others_too(fake):
             await asyncio.sleep(600)
         return Answered(401, {"error": {"message": "the key was revoked"}})
 
-    engine = HttpEngine(fake(handler).url)
+    engine = HttpEngine(fake(handler, models=AT_ONCE).url)
 
     async def go():
         waiting = asyncio.create_task(collect(engine, submission_of(["waits"])))
@@ -179,7 +184,7 @@ def test_more_requests_at_once_than_clients_allow_by_themselves(fake):
         await eventually(lambda: server.max_running == 300)
         return said("x")
 
-    server = fake(handler)
+    server = fake(handler, models=AT_ONCE)
     ask(HttpEngine(server.url, max_in_flight=300), ["x"] * 300)
 
 
@@ -256,3 +261,59 @@ def test_a_server_is_told_the_span_below_which_it_works(fake):
     spawn(collect(HttpEngine(server.url), submission)).result(timeout=PATIENCE_S)
     ask(HttpEngine(server.url), ["c"])
     assert [each.get("traceparent") for each in server.headers] == [traced["traceparent"]] * 2 + [None]
+
+
+@pytest.mark.parametrize("refusal", [
+    Answered(401, {"error": {"message": "wrong key"}}),
+    Answered(429, {"error": {"message": "no quota is left", "code": "insufficient_quota"}}),
+])  # fmt: skip
+def test_a_server_that_refuses_all_is_asked_once(fake, refusal):
+    async def handler(body):
+        await asyncio.sleep(0.05)
+        return refusal
+
+    server = fake(handler)
+    with pytest.raises(EngineError):
+        ask(HttpEngine(server.url), ["x"] * 222)
+    assert len(server.requests) == 1
+
+
+def test_a_parameter_that_is_refused_costs_one_request(fake):
+    async def handler(body):
+        if "temperature" in body:
+            return Answered(400, {"error": {"message": "temperature is not supported"}})
+        return said("x")
+
+    server = fake(handler)
+    engine = HttpEngine(server.url)
+    ask(engine, ["x"] * 222)
+    assert len(server.requests) == 223
+    spawn(engine.close()).result(timeout=PATIENCE_S)
+    ask(engine, ["x"])
+    assert len(server.requests) == 224, "what it refuses is known still"
+
+
+def test_requests_at_once_grow_from_eight_while_answers_come_in_time(fake):
+    at_once = []
+
+    async def handler(body):
+        at_once.append(server.num_running)
+        await asyncio.sleep(0.02)
+        return said("x")
+
+    server = fake(handler)
+    ask(HttpEngine(server.url, max_in_flight=64), ["x"] * 600)
+    assert max(at_once[:1]) == 1
+    assert max(at_once[1:9]) <= 8
+    assert server.max_running > 16
+
+
+def test_a_first_answer_that_takes_long_is_not_waited_for(fake, monkeypatch):
+    monkeypatch.setattr(concurrency_limit, "CANARY_S", 0.05)
+
+    async def handler(body):
+        await eventually(lambda: server.max_running == 8)
+        return said("x")
+
+    server = fake(handler)
+    ask(HttpEngine(server.url), ["x"] * 8)
