@@ -12,6 +12,7 @@ import typer
 from relserve.call.durations import seconds_of
 from relserve.cli.console import console
 from relserve.errors import UsageError
+from relserve.prices.price import dollars
 from relserve.server.rights.store import check_free, forget_user, rights_path
 from relserve.server.users.keys import make_key
 from relserve.server.users.users import User, Users
@@ -55,6 +56,12 @@ Longest = Annotated[
     float | None,
     typer.Option(min=0.001, metavar="SECONDS", help="Longest statement, whatever timeout they set."),
 ]
+DayRows = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Rows that statements ask a model about on a day.")
+]
+DayCost = Annotated[
+    float | None, typer.Option(min=0, metavar="USD", help="US dollars that statements cost on a day.")
+]
 ReadOnly = Annotated[bool | None, typer.Option(help="Changes nothing, whatever was granted.")]
 Deadline = Annotated[
     str | None,
@@ -92,6 +99,8 @@ def add_command(
     slo: Slo = None,
     connections_at_once: Connections = None,
     longest_statement: Longest = None,
+    rows_per_day: DayRows = None,
+    cost_per_day: DayCost = None,
     read_only: ReadOnly = None,
     password_stdin: FromStdin = False,
     no_password: Annotated[
@@ -115,7 +124,7 @@ def add_command(
         name, None, admin, _models(models), tokens_per_hour, _deadline(deadline),
         tokens_per_minute, tokens_per_day, requests_at_once, slo=slo or None,
         is_read_only=bool(read_only), connections_at_once=connections_at_once,
-        longest_statement_s=longest_statement,
+        longest_statement_s=longest_statement, rows_per_day=rows_per_day, cost_per_day=cost_per_day,
     )  # fmt: skip
     check_free(file, name)
     users.add(user)  # before anybody types a password for a name that cannot be
@@ -161,6 +170,8 @@ def change_command(
     requests_at_once: AtOnce = None,
     connections_at_once: Connections = None,
     longest_statement: Longest = None,
+    rows_per_day: DayRows = None,
+    cost_per_day: DayCost = None,
     no_limit: Annotated[
         bool,
         typer.Option(
@@ -186,6 +197,7 @@ def change_command(
         "tokens_per_minute": tokens_per_minute, "tokens_per_hour": tokens_per_hour,
         "tokens_per_day": tokens_per_day, "requests_at_once": requests_at_once,
         "connections_at_once": connections_at_once, "longest_statement_s": longest_statement,
+        "rows_per_day": rows_per_day, "cost_per_day": cost_per_day,
     }  # fmt: skip
     limits = {field: limit for field, limit in given.items() if limit is not None}
     if (models is not None and any_model) or (limits and no_limit):
@@ -269,7 +281,10 @@ def _models(text: str | None) -> frozenset[str] | None:
 
 def _limits(user: User) -> str:
     spans = zip(user.token_limits, ("a minute", "an hour", "a day"), strict=True)
-    return ", ".join(f"{limit:,} {span}" for limit, span in spans if limit is not None) or "no limit"
+    told = [f"{limit:,} {span}" for limit, span in spans if limit is not None]
+    told += [f"{user.rows_per_day:,} rows a day"] if user.rows_per_day is not None else []
+    told += [f"{dollars(user.cost_per_day)} a day"] if user.cost_per_day is not None else []
+    return ", ".join(told) or "no limit"
 
 
 def _at_once(user: User) -> str:

@@ -21,6 +21,7 @@ from relserve.server.catalog.activity import Prepared
 from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
 from relserve.server.options import ServerOptions
+from relserve.server.users.daily import DailyCaps
 from relserve.server.users.lockdown import open_locked
 from relserve.server.users.metered import metered_finder
 from relserve.server.users.quota import Quota
@@ -48,7 +49,7 @@ class ServerDatabase:
         quota: Quota, salts: Salts, engine: Engine | None = None,
     ) -> None:  # fmt: skip
         self._options, self._quota, self._salts, self._engine = options, quota, salts, engine
-        self._settings = load()
+        self._settings, self._daily = load(), DailyCaps()
         # the rows of statements that write are few, and to copy them is what is wanted
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
         self._raw = _opened(options)
@@ -70,6 +71,7 @@ class ServerDatabase:
             raise ProtocolError(str(error), "22023") from None
         own = replace(
             session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo,
+            spending=replace(session.spending, user=lambda: self._daily.find(user, history.usage)),
             cache_salt=self._salts.of(user), keeps_calibrations=False,
         )  # fmt: skip
         con = self._root.cursor_for(own, client)

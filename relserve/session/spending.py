@@ -88,10 +88,11 @@ class Spending:
         """
         own = limits_of(options)
         found = [*([] if own.is_open else [SpendingCap(own, "the call")]), *self._shared(statement)]
-        if any(cap.limits.cost is not None for cap in found) and self.prices.find(model) is None:
+        on_money = [cap.whose for cap in found if cap.limits.cost is not None]
+        if on_money and self.prices.find(model) is None:
             raise OptionError(
-                f"max_cost needs the price of {model}, which is unknown: {self.prices.how_to_give(model)} "
-                "(docs/spending.md)"
+                f"max_cost of {on_money[0]} needs the price of {model}, which is unknown: "
+                f"{self.prices.how_to_give(model)} (docs/spending.md)"
             )
         return found
 

@@ -161,7 +161,7 @@ def test_what_a_limit_may_end_is_stopped_and_not_refused(counting: Counting) -> 
 
 def test_an_unknown_price_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
     with connect(model="scripted", progress=False, max_cost=1.0) as con:
-        with pytest.raises(OptionError, match=r"max_cost needs the price of scripted.*RELSERVE_PRICES"):
+        with pytest.raises(OptionError, match=r"connection needs the price of scripted.*PRICES"):
             con.execute("SELECT llm('{}', i) FROM range(3) t(i)").fetchall()
 
 

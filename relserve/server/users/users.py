@@ -37,6 +37,7 @@ SECRET_BYTES = 32
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
 LIMITS = (
     "tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once", "connections_at_once",
+    "rows_per_day",
 )  # fmt: skip
 SWITCHES = ("is_admin", "is_read_only")
 MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
@@ -59,6 +60,8 @@ class User:
         slo: the class of their calls that give none, by name; None: the server's own.
         is_read_only: may change nothing, whatever was granted.
         connections_at_once: of clients of SQL; None: no limit of the user's own.
+        rows_per_day, cost_per_day: that their statements may ask a model about, and US dollars that these may
+            cost, on a day in UTC; None: no limit.
         longest_statement_s: seconds, after which a statement is ended; None: the server's limit.
     """
 
@@ -76,6 +79,8 @@ class User:
     is_read_only: bool = False
     connections_at_once: int | None = None
     longest_statement_s: float | None = None
+    rows_per_day: int | None = None
+    cost_per_day: float | None = None
 
     @property
     def token_limits(self) -> tuple[int | None, int | None, int | None]:
@@ -279,6 +284,9 @@ def _user(entry: dict[str, Any]) -> User:
     longest_s = entry.get("longest_statement_s")
     if longest_s is not None and (type(longest_s) not in (int, float) or not 0 < longest_s < math.inf):
         raise ValueError(f"longest_statement_s of {name!r} is {longest_s!r}, not seconds above 0")
+    cost = entry.get("cost_per_day")
+    if cost is not None and (type(cost) not in (int, float) or not 0 <= cost < math.inf):
+        raise ValueError(f"cost_per_day of {name!r} is {cost!r}, not US dollars from 0")
     slo = entry.get("slo")
     if slo is not None and type(slo) is not str:
         raise ValueError(f"slo of {name!r} is {slo!r}, not the name of a class")
@@ -287,6 +295,7 @@ def _user(entry: dict[str, Any]) -> User:
     limits: dict[str, Any] = {field: entry.get(field) for field in LIMITS}
     return User(
         name, verifier, models=own, deadline_s=deadline_s, keys=keys, slo=slo, longest_statement_s=longest_s,
+        cost_per_day=cost,
         **switches, **limits,
     )  # fmt: skip
 
@@ -296,6 +305,6 @@ def _as_json(user: User) -> dict[str, Any]:
     return {
         "name": user.name, "verifier": user.verifier, "models": models, "deadline_s": user.deadline_s,
         **{field: getattr(user, field) for field in (*SWITCHES, *LIMITS)},
-        "longest_statement_s": user.longest_statement_s,
+        "longest_statement_s": user.longest_statement_s, "cost_per_day": user.cost_per_day,
         "keys": [str(key) for key in user.keys], "slo": user.slo,
     }  # fmt: skip
