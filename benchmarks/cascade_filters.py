@@ -55,13 +55,17 @@ def _has(*words: str) -> Callable[[Row], bool]:
 
 
 QUESTIONS = (
-    FilterQuestion("beer", "liked", "Is this review positive? {text}", _review, lambda row: _overall(row) >= 14),
+    FilterQuestion(
+        "beer", "liked", "Is this review positive? {text}", _review, lambda row: _overall(row) >= 14
+    ),
     FilterQuestion("beer", "hops", "Does this review speak of hops? {text}", _review, _has("hop")),
     FilterQuestion(
         "beer", "chocolate", "Does this review speak of chocolate or coffee? {text}", _review,
         _has("chocolate", "coffee"),
     ),
-    FilterQuestion("beer", "disliked", "Is this review negative? {text}", _review, lambda row: _overall(row) <= 9),
+    FilterQuestion(
+        "beer", "disliked", "Is this review negative? {text}", _review, lambda row: _overall(row) <= 9
+    ),
     FilterQuestion(
         "beer", "stout", "Is this beer a stout? {text}", _review, lambda row: "Stout" in row["beer/style"]
     ),
