@@ -16,7 +16,7 @@ from relserve.call.answer_types import Answer
 from relserve.call.options import Options
 from relserve.call.relquery import CallSite
 from relserve.errors import OptionError
-from relserve.policies.cascading.policy import FilterCascade, FloatArray, Outcome, Targets
+from relserve.policies.cascading.policy import FloatArray, Outcome, Targets
 from relserve.policies.cascading.variants import DEFAULT, make
 from relserve.session.folding import FoldedRows
 from relserve.session.open_relquery import OpenRelQuery
@@ -92,16 +92,15 @@ class CascadedRelQuery(OpenRelQuery):
         # In the order of the prompts: a table's rows come in any order, and the same rows are to be asked.
         rows = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
         answers: list[Answer] = [UNASKED] * len(rows)
-        while True:
-            left = [row for row in rows if answers[row].failure is None]
-            asked = ((at, answers[row]) for at, row in enumerate(left))
-            known = {at: bool(answer.value) for at, answer in asked if answer is not UNASKED}
-            cascade = make(DEFAULT, self._targets, self._seed)
-            failed = self._ask_rows(cascade, scores[left], known, left, folded, answers, inputs, progress)
-            if not failed:
-                outcome = cascade.outcome(scores[left], known)
-                break
-        for at, row in enumerate(left):
+        cascade = make(DEFAULT, self._targets, self._seed)
+        known: dict[int, bool] = {}
+        while batch := cascade.rows_to_ask(scores[rows], known):
+            came = super().ask_folded(_part(folded, [rows[at] for at in batch]), inputs, progress=progress)
+            for at, answer in zip(batch, came, strict=True):
+                answers[rows[at]] = answer
+                known[at] = answer.value is True  # a row that fails is one that the large model does not keep
+        outcome = cascade.outcome(scores[rows], known)
+        for at, row in enumerate(rows):
             if answers[row] is UNASKED:
                 answers[row] = Answer(bool(outcome.kept[at]))
         self._note(outcome, len(rows))
@@ -111,33 +110,6 @@ class CascadedRelQuery(OpenRelQuery):
         """See `OpenRelQuery.close`."""
         self._proxy.close(error)
         super().close(error)
-
-    def _ask_rows(
-        self,
-        cascade: FilterCascade,
-        scores: FloatArray,
-        known: dict[int, bool],
-        left: Sequence[int],
-        folded: FoldedRows,
-        answers: list[Answer],
-        inputs: Sequence[Sequence[Any]],
-        progress: Progress | None,
-    ) -> bool:
-        """Ask the large model until the cascade has ended, or a row has failed, which no cascade can use.
-
-        Args:
-            scores: of the rows `left`, by whose places `known` and the cascade know them.
-            known, answers: what the large model has said; what it says more is put in.
-        """
-        while batch := cascade.rows_to_ask(scores, known):
-            came = super().ask_folded(_part(folded, [left[at] for at in batch]), inputs, progress=progress)
-            for at, answer in zip(batch, came, strict=True):
-                answers[left[at]] = answer
-                if answer.failure is None:
-                    known[at] = bool(answer.value)
-            if any(answer.failure is not None for answer in came):
-                return True
-        return False
 
     def _scores(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None

@@ -13,7 +13,7 @@ import relserve
 from relserve.api import ENGINES
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import Failure, FailureKind, OptionError
+from relserve.errors import Failure, FailureKind, OptionError, RowsFailedWarning
 
 NUM_ROWS = 3000
 FILTER = "llm_filter('Is it good? {}', x, model := 'large', cascade := 'small'"
@@ -99,6 +99,47 @@ def test_null_is_null_and_a_row_that_the_large_model_fails_is_null_on_record(
     assert con.sql("SELECT DISTINCT function, message FROM llm_errors()").fetchall() == [
         ("llm_filter", "too rude")
     ]
+
+
+def test_few_failed_rows_do_not_have_the_others_asked(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    con.sql(f"SELECT x FROM rows_ WHERE {FILTER})").fetchall()
+    num_asked = large.num_prompts
+
+    def refuses_some(prompt: str, submission: Submission) -> str | Failure:
+        if zlib.crc32(prompt[::-1].encode()) % 1000 < 10:
+            return Failure(FailureKind.REFUSED, "too rude")
+        return "yes" if is_good(prompt) else "no"
+
+    large.script = refuses_some
+    with pytest.warns(RowsFailedWarning):
+        told = con.sql(f"SELECT {FILTER}, system := 'Be brief.') FROM rows_").fetchall()
+    assert large.num_prompts - num_asked < 1.5 * num_asked
+    assert (None,) in told
+
+
+def test_after_a_crash_no_prompt_is_answered_twice(con: relserve.Connection, large: ScriptedEngine) -> None:
+    answered: list[str] = []
+
+    def breaks_off(prompt: str, submission: Submission) -> str:
+        if len(answered) == 150:
+            raise RuntimeError("the engine broke off")
+        answered.append(prompt)
+        return "yes" if is_good(prompt) else "no"
+
+    def goes_on(prompt: str, submission: Submission) -> str:
+        answered.append(prompt)
+        return "yes" if is_good(prompt) else "no"
+
+    large.chunk, large.script = 1, breaks_off
+    with pytest.raises(Exception, match="broke off"):
+        con.sql(f"SELECT x FROM rows_ WHERE {FILTER})").fetchall()
+    assert len(answered) == 150
+    large.script = goes_on
+    precision, recall = shares(con, f"SELECT x FROM rows_ WHERE {FILTER})")
+    assert min(precision, recall) >= 0.95
+    assert len(answered) == len(set(answered))
 
 
 @pytest.mark.parametrize(
