@@ -71,7 +71,6 @@ class CascadedRelQuery(OpenRelQuery):
                 f"cascade: {self.record.model!r} answers the call itself; leave cascade out, or name another"
             )
         self._proxy, self._targets, self._name = proxy, targets_of(site.options), site.options.cascade
-        self._seed = zlib.crc32(site.kind.encode())
 
     def ask_folded(
         self,
@@ -92,7 +91,9 @@ class CascadedRelQuery(OpenRelQuery):
         # In the order of the prompts: a table's rows come in any order, and the same rows are to be asked.
         rows = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
         answers: list[Answer] = [UNASKED] * len(rows)
-        cascade = make(DEFAULT, self._targets, self._seed)
+        # The same rows draw the same sample, in SQL and as a dataframe, today and tomorrow.
+        seed = zlib.crc32("\n".join(folded.prompts[row] for row in rows).encode(errors="replace"))
+        cascade = make(DEFAULT, self._targets, seed)
         known: dict[int, bool] = {}
         while batch := cascade.rows_to_ask(scores[rows], known):
             came = super().ask_folded(_part(folded, [rows[at] for at in batch]), inputs, progress=progress)

@@ -86,6 +86,15 @@ def test_rows_in_another_order_are_decided_the_same_and_nothing_is_asked_twice(
     assert large.num_prompts == NUM_ROWS, "a plain filter takes what the cascade asked, and asks the rest"
 
 
+def test_a_dataframe_is_decided_as_its_table(con: relserve.Connection, large: ScriptedEngine) -> None:
+    kept = con.sql(f"SELECT x, {FILTER}) FROM rows_ ORDER BY i").fetchall()
+    num_asked = large.num_prompts
+    frame = con.sql("SELECT x FROM rows_ ORDER BY i").df()
+    answers = relserve.llm_filter(frame, "Is it good? {x}", model="large", cascade="small")
+    assert answers.tolist() == [answer for _, answer in kept]
+    assert large.num_prompts == num_asked, "all of it was kept"
+
+
 def test_the_highest_targets_give_the_large_models_answers(con: relserve.Connection) -> None:
     assert shares(con, f"SELECT x FROM rows_ WHERE {FILTER}, precision := 1, recall := 1)") == (1.0, 1.0)
 
