@@ -1,0 +1,107 @@
+"""The time of a filter by a larger model, with and without a cascade by the embedded one.
+
+Real reviews and engines: `smollm2`, if it is converted, or --model as the larger one, tiny as the small one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.cascade_filters import filters
+from benchmarks.claims import Higher, Lower
+from benchmarks.common import arguments, data_folder, finish, table
+from relserve.call.options import parse_options
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.machine import packaged
+from relserve.session.session import Session
+from relserve.tiny import MODEL_DIR
+
+ROOMS = ("relserve/policies/cascading", "relserve/session", "relserve/engines/local")
+HEADLINE = {
+    "plain_over_cascade": Higher(by=0.2), "asked_share": Lower(by=0.1),
+    "precision": Higher(by=0.05), "recall": Higher(by=0.05),
+}  # fmt: skip
+
+LARGE, SMALL = "large", "tiny"
+TARGET = 0.9  # precision and recall
+AIMS = f"aims: half the time, precision and recall of {TARGET}"
+ENGINE_ARGS = {"kv_cache_memory_bytes": 1 << 30, "max_model_len": 2048}
+
+
+class Run(NamedTuple):
+    """A filter over all rows: what passed, prompts that the larger model answered, and seconds."""
+
+    values: Sequence[bool | None]
+    num_asked: int
+    seconds: float
+
+
+def run(session: Session, question: str, texts: Sequence[str], options: dict[str, Any]) -> Run:
+    """Ask about the texts; nothing is kept from one run to the next."""
+    template = Template.parse(question)
+    given = parse_options("llm_filter", {"model": LARGE, **options})
+    start_s = time.perf_counter()
+    result = session.run(RelQuery("llm_filter", template.bind(1), [(text,) for text in texts], given))
+    seconds = time.perf_counter() - start_s
+    asked = [each for each in session.history.queries() if each.function == "llm_filter"]
+    return Run(result.values, asked[-1].num_distinct, seconds)
+
+
+def compared(plain: Run, cascade: Run) -> dict[str, float]:
+    """The headline: the larger model's own answers are the truth."""
+    kept = {i for i, value in enumerate(cascade.values) if value}
+    true = {i for i, value in enumerate(plain.values) if value}
+    return {
+        "plain_over_cascade": round(plain.seconds / cascade.seconds, 2),
+        "asked_share": round(cascade.num_asked / plain.num_asked, 3),
+        "precision": round(len(kept & true) / max(1, len(kept)), 3),
+        "recall": round(len(kept & true) / max(1, len(true)), 3),
+    }
+
+
+def measured(model: Path, question: str, texts: Sequence[str]) -> tuple[Run, Run]:
+    """Both ways, with both engines up and warm."""
+    engines = {
+        LARGE: LocalEngine(LARGE, str(model), engine_args=ENGINE_ARGS),
+        SMALL: LocalEngine(SMALL, str(MODEL_DIR), engine_args=ENGINE_ARGS),
+    }
+    find: Callable[[str | None], LocalEngine] = lambda name: engines[name or LARGE]  # noqa: E731
+    targets = {"cascade": SMALL, "precision": TARGET, "recall": TARGET}
+    session = Session(find)
+    try:
+        for options in ({}, targets):  # engines start, and see the shape of the prompts
+            run(session, question, [f"{text}." for text in texts[:64]], options)
+        return run(session, question, texts, {}), run(session, question, texts, targets)
+    finally:
+        for engine in engines.values():
+            spawn(engine.close()).result()
+
+
+def main() -> None:
+    """Print the table and the headline."""
+    parser = arguments(__doc__ or "")
+    own = packaged.folder() if packaged.is_converted() else MODEL_DIR
+    parser.add_argument("--model", type=Path, default=own, help="folder of the larger model (smollm2's)")
+    args = parser.parse_args()
+    num_rows = 200 if args.quick else 3000
+    each = next(iter(filters(data_folder() / "tables", num_rows, ["rotten"])))
+    plain, cascade = measured(args.model, each.question.replace("{text}", "{}"), each.texts)
+    columns = ["filter", "prompts of the larger model", "rows that pass", "seconds"]
+    rows = [
+        [name, one.num_asked, sum(map(bool, one.values)), one.seconds]
+        for name, one in (("plain", plain), ("cascade", cascade))
+    ]
+    print(table(columns, rows))
+    print(AIMS)
+    details = {"model": args.model.name, "columns": columns, "rows": rows}
+    finish("cascade_time", compared(plain, cascade), details, args.quick)
+
+
+if __name__ == "__main__":
+    main()
