@@ -70,6 +70,7 @@ class CallSite:
         shaping = replace(
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
             deadline=None, slo=None, calibration=None, max_rows=None, max_tokens_total=None, max_cost=None,
+            cascade=None, precision=None, recall=None, confidence=None,
         )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping)).encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()[:16]
@@ -203,14 +204,11 @@ class Submission:
         rows: rows that the whole relQuery will send, over all of its rounds; None: these prompts only.
         workflow_id, stage, deadline_s, kind: see `RelTag`.
         slo: limits of each row's tokens; None: none.
-        grammars: of each prompt's reply, where it has one of its own, in place of the sampling's; None: no
-            prompt has.
+        grammars: of each prompt's reply, where it has one of its own, in place of the sampling's.
         user: whose share of the engine it counts against; None: the user of the process.
-        cache_salt: kept answers, and beginnings of prompts that an engine has computed, serve it only where
-            they were asked with the same one; None: those without.
+        cache_salt: kept answers and computed prompts serve it only if they were asked with the same one.
         dispatch: of the latest dispatch in it, where a fleet's router sent it; see `Report.seen`.
-        trace: headers of W3C's trace context, by which spans of other threads and processes come below the
-            one in which it was asked; None: nobody traces.
+        trace: headers of W3C's trace context, for spans below the one in which it was asked; None: no traces.
         frame: what in the prompts is the question, where a server is told it apart from the state.
         turns: of a chat before each prompt: examples of what is asked and answered.
         labels: by which the prompts name the choices, where an engine reads these; see `Labels`.

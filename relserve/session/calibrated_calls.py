@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relserve.call.decisions import YES_NO, Decision, Distribution, Probability
-from relserve.call.options import DEFAULTS
+from relserve.call.options import CAPS, DEFAULTS
 from relserve.call.relquery import CallSite
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, UsageError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # NumPy is imported by those who fit
 
 FEWEST_ROWS = 20
 # Options under which a model gives the same probabilities.
-_WITHOUT_EFFECT = frozenset("model on_error deadline slo field_order choices calibration".split())
+_WITHOUT_EFFECT = frozenset("model on_error deadline slo field_order choices calibration".split()) | set(CAPS)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ class Session:
         site, grammars = relquery.site, relquery.grammars or relquery.site.grammars(relquery.rows)
         folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
         found = self.estimate(site, folded, cancel)
-        self.spending.check([Foreseen(site.function, site.options, found.model, found.likely)])
+        at_most = site.options.cascade is not None
+        self.spending.check([Foreseen(site.function, site.options, found.model, found.likely, at_most)])
 
     def open(
         self,

@@ -59,7 +59,8 @@ class CallEstimate:
         """What caps look at before it asks; None where its options are not known."""
         if self.options is None or self.estimate is None:
             return None
-        return Foreseen(self.function, self.options, self.estimate.model, self.likely, self.at_most)
+        at_most = self.at_most or self.options.cascade is not None
+        return Foreseen(self.function, self.options, self.estimate.model, self.likely, at_most)
 
     @property
     def seconds_from(self) -> str:
