@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -71,7 +72,7 @@ class _Account:
         self._caps, self._price, self._prompts = caps, price, submission.prompts
         self._lead = size_of(submission.lead)
         self._num, self._taken = 0, Usage()
-        self._claims: list[Amounts] = []
+        self._claims: deque[Amounts] = deque()
         self._output = float(expected_output(submission.sampling))
         self._billed_s = time.monotonic()
 
@@ -98,7 +99,7 @@ class _Account:
         """Rows that went have their replies."""
         for reply in replies:
             taken = self._amounts(reply)
-            expected = self._claims.pop(0) if self._claims else None
+            expected = self._claims.popleft() if self._claims else None
             for cap in self._caps:
                 cap.spend(taken) if expected is None else cap.settle(expected, taken)
 

@@ -80,6 +80,8 @@ class Recorder:
         Args:
             num_rows: rows that they are about, where they are not one each.
         """
+        if not replies:
+            return
         record, price = self.record, self.record.price
         used = Usage(*map(sum, zip(*(reply.usage for reply in replies), strict=True)))
         num = len(replies) if num_rows is None else num_rows

@@ -123,8 +123,9 @@ class Round:
                 if not replies:  # it was told where it stands
                     self._show()
                     continue
-                sizes = (size_of(submission.prompts[reply.index]) + lead for reply in replies)
-                self._recorder.spent(replies, sum(sizes))
+                sent = [reply for reply in replies if reply.failure is None or any(reply.usage)]
+                sizes = (size_of(submission.prompts[reply.index]) + lead for reply in sent)
+                self._recorder.spent(sent, sum(sizes))
                 self._cached.confirm(self._watch.cancel)
                 self._take(self._kept(replies))
                 self._show()

@@ -137,7 +137,8 @@ def _refuse_over(cap: SpendingCap, calls: Sequence[Foreseen]) -> None:
     over = cap.exceeded_with(total) if total.rows else ""
     if over:
         rows = cap.spent.rows
-        before = f", after {rows:,.0f} rows and {dollars(cap.spent.cost)} before" if rows else ""
+        money = f" and {dollars(cap.spent.cost)}" if cap.limits.cost is not None else ""
+        before = f", after {rows:,.0f} rows{money} before" if rows else ""
         said = f"this would ask {_told(calls)}{before}; the cap of {cap.whose} is {over}"
         raise SpendingError(f"{said}. {HOW_TO_GO_ON}")
 

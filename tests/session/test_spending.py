@@ -142,6 +142,17 @@ def test_frames_and_views_and_groups_are_capped(counting: Counting) -> None:
     assert not counting.server.requests
 
 
+def test_rows_that_were_not_sent_are_no_requests(counting: Counting) -> None:
+    with connect(model=counting.model, progress=False) as con:
+        rows = con.execute(SQL.format(", max_tokens_total := 1500", 60)).fetchall()
+        (asked,) = con.execute("SELECT requests FROM llm_usage()").fetchall()
+        assert asked == (num_answered(rows),)
+        (call,) = con.explain_llm(SQL.format("", 60)).calls
+        assert call.likely is not None
+        per_row = call.likely.tokens / call.likely.num_requests
+    assert per_row == pytest.approx(counting.tokens / len(counting.server.requests), rel=0.1)
+
+
 def test_what_frames_asked_is_known_to_sql(counting: Counting) -> None:
     rows = pa.table({"x": ["a", "bb", "ccc"]})
     relserve.llm(rows, "Say {x}", model=counting.model, progress=False)
