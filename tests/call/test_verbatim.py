@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from relserve.call.answer_types import Extract
+from relserve.call.answer_types import Answer, Extract
 from relserve.call.options import parse_options
 from relserve.call.schema import shape_of
 from relserve.call.verbatim import Quote, stands_in
-from relserve.errors import FailureKind, OptionError
+from relserve.errors import Failure, FailureKind, OptionError
 
 SOURCE = ("Hi, order ORD-19333. Best, Ann \U0001f44b", 'said "no"\n')
 SCHEMA = '{"order": "VARCHAR", "day": "DATE", "names": ["VARCHAR"], "in": {"word": "VARCHAR"}}'
@@ -65,7 +65,7 @@ def test_texts_in_json_are_checked_where_they_are(changed: dict[str, Any], messa
     if message is None:
         assert json.loads(answer.value) == found
     else:
-        assert answer == (None, (FailureKind.UNPARSABLE, message), None)
+        assert answer == Answer(None, Failure(FailureKind.UNPARSABLE, message))
 
 
 def test_verbatim_needs_a_text_to_hold() -> None:

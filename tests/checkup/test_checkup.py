@@ -19,7 +19,6 @@ from http_fakes import Answered, FakeServer
 from vllm_servers import VllmServer
 
 from relserve import api
-from relserve.call.options import FUNCTIONS
 from relserve.checkup import run, samples
 from relserve.checkup.advice import advise
 from relserve.checkup.local_model import check_folder, start_hint, template_of
@@ -32,6 +31,7 @@ from relserve.checkup.page import (
     ServedModel,
     Speed,
 )
+from relserve.checkup.samples import CALLS
 from relserve.cli.model_page import lines
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
@@ -61,7 +61,7 @@ def advised(**found: Any) -> list[str]:
 
 def test_the_scripted_engine_has_a_page_without_advice() -> None:
     page = checked("scripted")
-    assert {sample.function for sample in page.samples} == set(FUNCTIONS)
+    assert {sample.function for sample in page.samples} == set(CALLS)
     assert not [sample for sample in page.samples if sample.problem]
     without = [sample.function for sample in page.samples if not sample.answer]
     assert without == ["llm_quote"]  # it quotes nothing
@@ -73,7 +73,7 @@ def test_json_is_one_object() -> None:
     done = relserve("models", "check", "scripted", "--json")
     page = json.loads(done.stdout)
     assert page["kind"] == "scripted"
-    assert len(page["samples"]) == len(FUNCTIONS)
+    assert len(page["samples"]) == len(CALLS)
     assert b"asking each function" in done.stderr
 
 

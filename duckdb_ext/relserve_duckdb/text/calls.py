@@ -79,7 +79,8 @@ def check_call(call: LlmCall, parameters: Parameters) -> None:
             if not (by_name and _may_be_row(call.values[0], parameters)):
                 _bind(call, template)
         except TemplateError as error:
-            if any(has_placeholders(_constant(value, parameters)) for value in call.values):
+            is_callers = not FUNCTIONS[call.function].template
+            if is_callers and any(has_placeholders(_constant(each, parameters)) for each in call.values):
                 raise swapped(call.function) from None  # the error quotes what may be somebody's text
             raise error
 

@@ -159,7 +159,8 @@ def parameters_of(function: str, slots: Slots) -> str:
     A function with a template of its own takes none. DuckDB takes parameters of either kind by position.
     """
     spec = FUNCTIONS[function]
-    named = [f"{name} := NULL" for name in spec.options if name not in spec.positional]
+    # In quotes, for some are words of SQL's own, such as precision.
+    named = [f'"{name}" := NULL' for name in spec.options if name not in spec.positional]
     taken = [*([] if spec.template else ["prompt"]), *slots.taken]
     taken[1:1] = [f"{name} := NULL" for name in spec.positional]
     return f"({', '.join([*taken, *named])})"
@@ -220,5 +221,5 @@ def _questions_schema() -> str:
 
 def _json_of(parameters: Iterable[str]) -> str:
     """Parameters of a macro as a JSON object."""
-    fields = ", ".join(f"{name} := {name}" for name in parameters)
+    fields = ", ".join(f'"{name}" := "{name}"' for name in parameters)
     return f"system.main.to_json(system.main.struct_pack({fields}))::VARCHAR"

@@ -14,6 +14,6 @@ def definition() -> str:
     """The parameters and the body of the macro."""
     value, wanted = (f"temp.main.llm_embed({name}, model := model)" for name in ("value", "wanted"))
     similarity = f"system.main.list_cosine_similarity({value}, {wanted})"
-    return f"""(data, value, wanted, k := {MOST_ROWS}, model := NULL) AS TABLE
-        SELECT *, {similarity} AS similarity FROM system.main.query_table(data)
+    parameters = f"(data, value, wanted, k := {MOST_ROWS}, model := NULL)"
+    return f"""{parameters} AS TABLE SELECT *, {similarity} AS similarity FROM system.main.query_table(data)
         ORDER BY similarity DESC NULLS LAST LIMIT k"""

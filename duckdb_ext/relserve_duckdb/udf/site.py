@@ -113,7 +113,7 @@ def make_chunk(function: str, template: str, options: str, given: list[Any], num
         values, fields = _row_columns(template, given)
         site = find_site(function, template, options, len(given), fields)
     except TemplateError as error:
-        if any(has_placeholders(_same_text(column)) for column in given):
+        if not FUNCTIONS[function].template and any(has_placeholders(_same_text(each)) for each in given):
             raise swapped(function) from None  # the error quotes what may be somebody's text
         raise error
     lists = list(map(values_of, values))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relserve.cache.kept_usage import Counts, UsageBook, UsageKey, today
+from relserve.cache.kept_usage import UsageBook, UsageCounts, UsageKey, today
 from relserve.errors import UsageError
 from relserve.server.users.daily import DailyCaps
 from relserve.server.users.users import User, Users
@@ -15,9 +15,9 @@ ANN = User("ann", rows_per_day=10, cost_per_day=0.5)
 
 def test_what_was_asked_before_a_restart_counts(tmp_path: Path) -> None:
     book = UsageBook(tmp_path)
-    book.add(UsageKey(today(), "ann", "m", "llm", "k"), Counts(7, 0, 70, 0, 7, 0.2, 0))
-    book.add(UsageKey("2001-01-01", "ann", "m", "llm", "k"), Counts(99, 0, 0, 0, 0, 9.0, 0))
-    book.add(UsageKey(today(), "bob", "m", "llm", "k"), Counts(99, 0, 0, 0, 0, 9.0, 0))
+    book.add(UsageKey(today(), "ann", "m", "llm", "k"), UsageCounts(7, 0, 70, 0, 7, 0.2, 0))
+    book.add(UsageKey("2001-01-01", "ann", "m", "llm", "k"), UsageCounts(99, 0, 0, 0, 0, 9.0, 0))
+    book.add(UsageKey(today(), "bob", "m", "llm", "k"), UsageCounts(99, 0, 0, 0, 0, 9.0, 0))
     book.flush()
     cap = DailyCaps().find(ANN, UsageBook(tmp_path))
     assert cap is not None
