@@ -34,7 +34,7 @@ NUM_CASES = int(os.environ.get("FUZZ_CASES", "150"))
 TYPES = {
     "llm": str, "llm_filter": bool, "llm_classify": str, "llm_score": float, "llm_agg": str,
     "llm_int": int, "llm_double": float, "llm_bool": bool, "llm_date": datetime.date,
-    "llm_prob": float, "llm_probs": dict, "llm_tags": list, "llm_decide": dict,
+    "llm_prob": float, "llm_probs": dict, "llm_tags": list, "llm_decide": dict, "llm_embed": list,
 }  # fmt: skip
 BY_OPTIONS = ("llm_extract", "llm_quote")  # whose type hangs on their options
 
@@ -116,7 +116,8 @@ def test_options(world: World, function: str, options: list[tuple[str, str]], fr
     if "choices" in FUNCTIONS[function].required and from_table:
         given_ones += ", choices := ['p', 'q']"
     value, source = ("name", " FROM t") if from_table else ("'v 4'", "")
-    outcome, plain, _ = world.run(f"SELECT {function}('{{}}', {value}{given_ones}){source}")
+    template = "" if FUNCTIONS[function].template else "'{}', "
+    outcome, plain, _ = world.run(f"SELECT {function}({template}{value}{given_ones}){source}")
     same(outcome, plain)
     if outcome.rows is None:
         assert isinstance(outcome.error, OptionError | duckdb.Error), outcome.shown()

@@ -55,7 +55,7 @@ class UrlLauncher:
         )  # fmt: skip
         server = await engine.start()
         mark = await engine.fingerprint()
-        return Launched(engine, server.model, known_as(spec), server.concurrency.limit, mark)
+        return Launched(engine, server.model, known_as(spec), server.concurrency.most, mark)
 
     async def stop(self, spec: MemberSpec, engine: Engine) -> None:
         """See `Launcher.stop`: lets its connections go."""
@@ -67,7 +67,7 @@ class UrlLauncher:
         from relserve.engines.http.server import ModelServer, list_models
 
         server = getattr(engine, "server", None)
-        if isinstance(server, ModelServer) and server.concurrency.limit >= LEAST_SLOTS:
+        if isinstance(server, ModelServer) and server.concurrency.most >= LEAST_SLOTS:
             with suppress(StatusError):  # an answer all the same, of a server that lists no models
                 await list_models(server.client)
         return True

@@ -26,6 +26,7 @@ class ConcurrencyLimit:
             each answer that comes in time, until the server first says that it is too much.
 
     Attributes:
+        most: slots that there may be.
         num_inside: requests at the server now.
         num_answered: requests that the server has dealt with so far, a sign that it gets on.
         num_refusals: how often it said, since its last answer, that it is too much.
@@ -33,7 +34,7 @@ class ConcurrencyLimit:
     """
 
     def __init__(self, limit: int, is_careful: bool = False) -> None:
-        self._most = limit
+        self.most = limit
         self._limit = float(min(CANARY, limit) if is_careful else limit)
         self._is_careful, self._first_s = is_careful, list[float]()
         self._opening: asyncio.TimerHandle | None = None  # set while the first request is alone
@@ -75,13 +76,13 @@ class ConcurrencyLimit:
         growth = GROWTH
         if self._is_careful and entered_s is not None:
             growth = self._careful_growth(asyncio.get_running_loop().time() - entered_s)
-        self._limit = min(float(self._most), self._limit + growth)
+        self._limit = min(float(self.most), self._limit + growth)
         self._admit()
 
     def _careful_growth(self, took_s: float) -> float:
         """Slots more after an answer that took so long."""
         if self.limit < FIRST:
-            return max(0.0, min(FIRST, self._most) - self._limit)
+            return max(0.0, min(FIRST, self.most) - self._limit)
         if len(self._first_s) < FIRST:
             self._first_s.append(took_s)
             return 0.0
@@ -107,7 +108,7 @@ class ConcurrencyLimit:
 
     def _open(self) -> None:
         """The first request takes long: it was not refused."""
-        self._limit = max(self._limit, float(min(FIRST, self._most)))
+        self._limit = max(self._limit, float(min(FIRST, self.most)))
         self._admit()
 
     def _pause(self, until_s: float) -> None:
