@@ -34,7 +34,7 @@ AIMS = f"aims: half the time, precision and recall of {TARGET}"
 ENGINE_ARGS = {"kv_cache_memory_bytes": 1 << 30, "max_model_len": 2048}
 
 
-class Run(NamedTuple):
+class FilterRun(NamedTuple):
     """A filter over all rows: what passed, prompts that the larger model answered, and seconds."""
 
     values: Sequence[bool | None]
@@ -42,7 +42,7 @@ class Run(NamedTuple):
     seconds: float
 
 
-def run(session: Session, question: str, texts: Sequence[str], options: dict[str, Any]) -> Run:
+def run(session: Session, question: str, texts: Sequence[str], options: dict[str, Any]) -> FilterRun:
     """Ask about the texts; nothing is kept from one run to the next."""
     template = Template.parse(question)
     given = parse_options("llm_filter", {"model": LARGE, **options})
@@ -50,10 +50,10 @@ def run(session: Session, question: str, texts: Sequence[str], options: dict[str
     result = session.run(RelQuery("llm_filter", template.bind(1), [(text,) for text in texts], given))
     seconds = time.perf_counter() - start_s
     asked = [each for each in session.history.queries() if each.function == "llm_filter"]
-    return Run(result.values, asked[-1].num_distinct, seconds)
+    return FilterRun(result.values, asked[-1].num_distinct, seconds)
 
 
-def compared(plain: Run, cascade: Run) -> dict[str, float]:
+def compared(plain: FilterRun, cascade: FilterRun) -> dict[str, float]:
     """The headline: the larger model's own answers are the truth."""
     kept = {i for i, value in enumerate(cascade.values) if value}
     true = {i for i, value in enumerate(plain.values) if value}
@@ -65,7 +65,7 @@ def compared(plain: Run, cascade: Run) -> dict[str, float]:
     }
 
 
-def measured(model: Path, question: str, texts: Sequence[str]) -> tuple[Run, Run]:
+def measured(model: Path, question: str, texts: Sequence[str]) -> tuple[FilterRun, FilterRun]:
     """Both ways, with both engines up and warm."""
     engines = {
         LARGE: LocalEngine(LARGE, str(model), engine_args=ENGINE_ARGS),

@@ -84,5 +84,6 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "cascade": OptionSpec("VARCHAR", "a small model that decides the rows of which it is sure", text),
     "precision": OptionSpec("DOUBLE", "of the rows that a cascade keeps (0.95)", number(1e-6, 1)),
     "recall": OptionSpec("DOUBLE", "of the rows that a cascade should keep (0.95)", number(1e-6, 1)),
-    "confidence": OptionSpec("DOUBLE", "how probably a cascade reaches both (0.95)", number(0.5, 0.9999)),
+    "accuracy": OptionSpec("DOUBLE", "of the labels that a cascade gives (0.95)", number(1e-6, 1)),
+    "confidence": OptionSpec("DOUBLE", "how probably a cascade reaches it (0.95)", number(0.5, 0.9999)),
 }

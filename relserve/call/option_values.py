@@ -50,6 +50,7 @@ class Options:
     cascade: str | None = None  # the small model of a cascade
     precision: float | None = None
     recall: float | None = None
+    accuracy: float | None = None
     confidence: float | None = None
 
     @property

@@ -82,7 +82,7 @@ _WEIGHED = (
 )  # fmt: skip
 _STATED = tuple(name for name in _WEIGHED if name != "examples")
 _OF_LEVELS = _OF_PROBABILITIES
-_OF_CASCADES = ("cascade", "precision", "recall", "confidence")
+_OF_CASCADES = ("cascade", "precision", "recall", "accuracy", "confidence")
 
 
 def _choice_of(options: Options) -> ChoiceAnswer:
@@ -111,9 +111,13 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         (),
         lambda o: _choice_of(o) if o.choices else Text(grammar=_held_to(o)),
     ),
-    "llm_filter": FunctionSpec((*_TYPED, "min_confidence", *_OF_CASCADES), (), lambda o: YesNo()),
+    "llm_filter": FunctionSpec(
+        (*_TYPED, "min_confidence", "cascade", "precision", "recall", "confidence"), (), lambda o: YesNo()
+    ),
     "llm_classify": FunctionSpec(
-        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: _choice_of(o)
+        (*_TYPED, "choices", "min_confidence", "cascade", "accuracy", "confidence"),
+        ("choices",),
+        lambda o: _choice_of(o),
     ),
     "llm_score": FunctionSpec(
         (*_TYPED, "lo", "hi", "levels", *_OF_LEVELS),

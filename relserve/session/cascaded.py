@@ -1,7 +1,4 @@
-"""A filter that two models answer: a small one all rows, the call's own those that it is not sure of.
-
-Which rows these are, and what is promised of the others, is for `relserve.policies.cascading`.
-"""
+"""A call that two models answer: a small one all rows, the call's own those that it is not sure of."""
 
 from __future__ import annotations
 
@@ -10,42 +7,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from relserve.call.answer_types import Answer
 from relserve.call.options import Options
 from relserve.call.relquery import CallSite
 from relserve.errors import OptionError
-from relserve.policies.cascading.policy import FloatArray, Outcome, Targets
-from relserve.policies.cascading.variants import DEFAULT, make
+from relserve.session.cascade_rows import CascadeResult, CascadeRows, FilterRows, LabelRows
 from relserve.session.folding import FoldedRows
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.progress import Progress
 from relserve.session.round import UNASKED, Enough
 
-SHARE = 0.95  # the precision, recall and confidence of a call that says nothing of them
-_SHARED = ("system", "deadline", "slo", "field_order", "examples")  # options that both models' calls have
+_SHARED = (
+    "system",
+    "deadline",
+    "slo",
+    "field_order",
+    "examples",
+    "choices",
+    "descriptions",
+)  # by both models
+_TELLS = {"llm_filter": "llm_prob", "llm_classify": "llm_probs"}  # how the small model is asked
 
 
 def proxy_site(site: CallSite) -> CallSite:
-    """The call by which the small model tells the probability of each row; its prompts are the same."""
+    """The call by which the small model tells the probabilities of each row; its prompts are the same."""
     given = {name: getattr(site.options, name) for name in _SHARED}
     options = replace(Options(model=site.options.cascade), **given)
-    return CallSite("llm_prob", site.binding, options)
+    return CallSite(_TELLS[site.function], site.binding, options)
 
 
 def plain_site(site: CallSite) -> CallSite:
     """The call without its cascade, as the large model is asked."""
-    options = replace(site.options, cascade=None, precision=None, recall=None, confidence=None)
+    options = replace(site.options, cascade=None, precision=None, recall=None, accuracy=None, confidence=None)
     return replace(site, options=options)
-
-
-def targets_of(options: Options) -> Targets:
-    """What a call's cascade promises: one target alone where it names one, else both."""
-    precision, recall = options.precision, options.recall
-    if precision is None and recall is None:
-        precision = recall = SHARE
-    return Targets(precision, recall, options.confidence or SHARE)
 
 
 class CascadedRelQuery(OpenRelQuery):
@@ -70,7 +64,7 @@ class CascadedRelQuery(OpenRelQuery):
             raise OptionError(
                 f"cascade: {self.record.model!r} answers the call itself; leave cascade out, or name another"
             )
-        self._proxy, self._targets, self._name = proxy, targets_of(site.options), site.options.cascade
+        self._proxy, self._options = proxy, site.options
 
     def ask_folded(
         self,
@@ -87,24 +81,19 @@ class CascadedRelQuery(OpenRelQuery):
         Raises:
             OptionError: also where the small model tells no probability.
         """
-        scores = self._scores(folded, inputs, progress)
+        told = self._told(folded, inputs, progress)
         # In the order of the prompts: a table's rows come in any order, and the same rows are to be asked.
-        rows = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
-        answers: list[Answer] = [UNASKED] * len(rows)
-        # The same rows draw the same sample, in SQL and as a dataframe, today and tomorrow.
-        seed = zlib.crc32("\n".join(folded.prompts[row] for row in rows).encode(errors="replace"))
-        cascade = make(DEFAULT, self._targets, seed)
-        known: dict[int, bool] = {}
-        while batch := cascade.rows_to_ask(scores[rows], known):
-            came = super().ask_folded(_part(folded, [rows[at] for at in batch]), inputs, progress=progress)
-            for at, answer in zip(batch, came, strict=True):
-                answers[rows[at]] = answer
-                known[at] = answer.value is True  # a row that fails is one that the large model does not keep
-        outcome = cascade.outcome(scores[rows], known)
-        for at, row in enumerate(rows):
-            if answers[row] is UNASKED:
-                answers[row] = Answer(bool(outcome.kept[at]))
-        self._note(outcome, len(rows))
+        order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
+        rows = self._rows([told[row] for row in order], [folded.prompts[row] for row in order])
+        known: dict[int, Answer] = {}
+        while batch := rows.rows_to_ask(known):
+            came = super().ask_folded(_part(folded, [order[at] for at in batch]), inputs, progress=progress)
+            known.update(zip(batch, came, strict=True))
+        result = rows.result(known)
+        self._note(result, len(order))
+        answers: list[Answer] = [UNASKED] * len(order)
+        for at, row in enumerate(order):
+            answers[row] = known.get(at) or Answer(result.values[at])
         return answers
 
     def close(self, error: BaseException | None = None) -> None:
@@ -112,32 +101,30 @@ class CascadedRelQuery(OpenRelQuery):
         self._proxy.close(error)
         super().close(error)
 
-    def _scores(
+    def _rows(self, told: Sequence[Answer], prompts: Sequence[str]) -> CascadeRows:
+        """The rows of a round, which draw the same sample in SQL and as a dataframe, today and tomorrow."""
+        seed = zlib.crc32("\n".join(prompts).encode(errors="replace"))
+        kind = FilterRows if self.site.function == "llm_filter" else LabelRows
+        return kind(told, self._options, seed)
+
+    def _told(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
-    ) -> FloatArray:
-        """The small model's probability of yes for each distinct prompt; NaN where it told none."""
+    ) -> Sequence[Answer]:
+        """What the small model says of each distinct prompt."""
         told = self._proxy.ask_folded(folded, inputs, progress=progress)
         if told and all(answer.failure is not None for answer in told):
             why = told[0].failure.message if told[0].failure else ""
             raise OptionError(
-                f"cascade: {self._name!r} told no probability of any row: {why}; leave cascade out, or name "
-                "another model"
+                f"cascade: {self._options.cascade!r} told no probability of any row: {why}; leave cascade "
+                "out, or name another model"
             )
-        return np.array([np.nan if answer.value is None else answer.value for answer in told], np.float64)
+        return told
 
-    def _note(self, outcome: Outcome, num_prompts: int) -> None:
+    def _note(self, result: CascadeResult, num_prompts: int) -> None:
         """Put on record what the cascade did, with both relQueries."""
-        reached = [
-            f"{name} at least {found:.2f}"
-            for name, found, wanted in (
-                ("precision", outcome.precision, self._targets.precision),
-                ("recall", outcome.recall, self._targets.recall),
-            )
-            if wanted is not None
-        ]
         text = (
-            f"{outcome.num_asked} of {num_prompts} prompts asked; {self._name} decided the others: true from "
-            f"{outcome.upper:.3g}, false below {outcome.lower:.3g}; {', '.join(reached)}"
+            f"{result.num_asked} of {num_prompts} prompts asked; {self._options.cascade} decided the others: "
+            f"{result.told}"
         )
         self.record.cascade = self._proxy.record.cascade = f"{self.record.rel_id}: {text}"
 

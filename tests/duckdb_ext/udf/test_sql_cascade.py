@@ -176,7 +176,9 @@ def test_other_statements_give_the_rows_of_the_plain_filter(con: relserve.Connec
         ("llm_filter('{}', 'x', recall := 0.9)", "recall needs cascade"),
         ("llm_filter('{}', 'x', cascade := 'small', precision := 1.5)", "precision"),
         ("llm_filter('{}', 'x', cascade := 'small', min_confidence := 0.5)", "min_confidence"),
-        ("llm_classify('{}', 'x', choices := ['a', 'b'], cascade := 'small')", "no option 'cascade'"),
+        ("llm_score('{}', 'x', cascade := 'small')", "no option 'cascade'"),
+        ("llm_classify('{}', 'x', choices := ['a', 'b'], accuracy := 0.9)", "accuracy needs cascade"),
+        ("llm_classify('{}', 'x', choices := ['a', 'b'], cascade := 'small', recall := 1)", "'recall'"),
         ("llm_filter('{}', 'x', cascade := 'nosuchmodel')", "no model 'nosuchmodel'"),
     ],
 )
@@ -189,3 +191,42 @@ def test_a_small_model_that_tells_no_probability_is_an_error(con: relserve.Conne
     ENGINES.put("small", ScriptedEngine(model="small", sure=lambda prompt: None))
     with pytest.raises(OptionError, match="told no probability of any row"):
         con.sql(f"SELECT {FILTER}) FROM rows_").fetchall()
+
+
+LABELLED = "llm_classify('Mood? {}', x, choices := ['calm', 'cross'], model := 'large'"
+
+
+def mood(prompt: str) -> str:
+    """What the large model says of a row."""
+    return "calm" if is_good(prompt) else "cross"
+
+
+class SmallMood(ScriptedEngine):
+    """Is right, and sure, about most rows."""
+
+    def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
+        noise = zlib.crc32(prompt.encode()) % 1000 / 1000
+        calm = 0.55 + 0.45 * noise if is_good(prompt) else 0.5 * noise
+        return Reply(index, "calm", probabilities=(calm, 1 - calm))
+
+
+def test_a_classification_has_the_large_models_labels(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    large.script = lambda prompt, submission: mood(prompt)
+    ENGINES.put("small", SmallMood(model="small", identity="small"))
+    rows = con.sql(f"SELECT x, {LABELLED}, cascade := 'small', accuracy := 0.9) FROM rows_").fetchall()
+    assert sum(label == mood(f"? {x}") for x, label in rows) >= 0.9 * NUM_ROWS
+    assert large.num_prompts < NUM_ROWS / 2
+    (told,) = con.sql("SELECT DISTINCT cascade FROM llm_queries()").fetchall()
+    assert "accuracy at least 0.9" in told[0]
+    sure = con.sql(f"SELECT x, {LABELLED}, cascade := 'small', accuracy := 1) FROM rows_").fetchall()
+    assert all(label == mood(f"? {x}") for x, label in sure)
+
+
+def test_a_label_that_the_large_model_fails_is_null_on_record(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    large.script = lambda prompt, submission: Failure(FailureKind.REFUSED, "too rude")
+    rows = con.sql(f"SELECT {LABELLED}, cascade := 'small') FROM (VALUES ('a'), (NULL)) t(x)").fetchall()
+    assert rows == [(None,), (None,)]

@@ -1,0 +1,116 @@
+"""The rows of one round of a cascade: what the small model said of them, and what follows for the others.
+
+Which rows to ask, and what is promised of those that are not, is for `relserve.policies.cascading`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from relserve.call.answer_types import Answer
+from relserve.call.option_values import Options
+from relserve.policies.cascading.accuracy import AccuracyCascade
+from relserve.policies.cascading.policy import Targets
+from relserve.policies.cascading.variants import DEFAULT, make
+
+SHARE = 0.95  # each target of a call that says nothing of it
+_FAILED = ""  # in place of a label: no choice is empty
+
+
+class CascadeResult(NamedTuple):
+    """What a cascade decided.
+
+    Attributes:
+        values: of all rows.
+        told: the thresholds and what is reached, in words.
+        num_asked: rows that the large model has answered.
+    """
+
+    values: Sequence[Any]
+    told: str
+    num_asked: int
+
+
+class CascadeRows(Protocol):
+    """The rows of a round, whom the large model answers until the others can be decided."""
+
+    def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
+        """Indexes of the rows that the large model must answer next; none: see `result`."""
+
+    def result(self, answers: Mapping[int, Answer]) -> CascadeResult:
+        """The values. A row that the large model failed counts as one that the small model got wrong."""
+
+
+class FilterRows:
+    """Rows of llm_filter.
+
+    Args:
+        told: the small model's probability of yes for each row, or a failure.
+    """
+
+    def __init__(self, told: Sequence[Answer], options: Options, seed: int) -> None:
+        self._scores = np.array([np.nan if each.value is None else each.value for each in told], np.float64)
+        self._targets = targets_of(options)
+        self._cascade = make(DEFAULT, self._targets, seed)
+
+    def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
+        """See `CascadeRows`."""
+        return self._cascade.rows_to_ask(self._scores, _kept(answers))
+
+    def result(self, answers: Mapping[int, Answer]) -> CascadeResult:
+        """See `CascadeRows`."""
+        found = self._cascade.outcome(self._scores, _kept(answers))
+        reached = [
+            f"{name} at least {bound:.2f}"
+            for name, bound, wanted in (
+                ("precision", found.precision, self._targets.precision),
+                ("recall", found.recall, self._targets.recall),
+            )
+            if wanted is not None
+        ]
+        told = f"true from {found.upper:.3g}, false below {found.lower:.3g}; {', '.join(reached)}"
+        return CascadeResult(found.kept.tolist(), told, found.num_asked)
+
+
+class LabelRows:
+    """Rows of llm_classify.
+
+    Args:
+        told: the small model's probabilities of the choices for each row, as JSON, or a failure.
+    """
+
+    def __init__(self, told: Sequence[Answer], options: Options, seed: int) -> None:
+        shares = [{_FAILED: np.nan} if each.value is None else json.loads(each.value) for each in told]
+        self._labels: list[str] = [max(each, key=each.__getitem__) for each in shares]
+        self._sure = np.array([max(each.values()) for each in shares], np.float64)
+        self._cascade = AccuracyCascade(options.accuracy or SHARE, options.confidence or SHARE, seed)
+
+    def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
+        """See `CascadeRows`."""
+        return self._cascade.rows_to_ask(self._labels, self._sure, _labels(answers))
+
+    def result(self, answers: Mapping[int, Answer]) -> CascadeResult:
+        """See `CascadeRows`."""
+        found = self._cascade.outcome(self._labels, self._sure, _labels(answers))
+        told = f"labels stand from {found.upper:.3g}; accuracy at least {found.accuracy:.2f}"
+        return CascadeResult(found.labels, told, found.num_asked)
+
+
+def targets_of(options: Options) -> Targets:
+    """What a filter's cascade promises: one target alone where it names one, else both."""
+    precision, recall = options.precision, options.recall
+    if precision is None and recall is None:
+        precision = recall = SHARE
+    return Targets(precision, recall, options.confidence or SHARE)
+
+
+def _kept(answers: Mapping[int, Answer]) -> dict[int, bool]:
+    return {row: answer.value is True for row, answer in answers.items()}
+
+
+def _labels(answers: Mapping[int, Answer]) -> dict[int, str]:
+    return {row: _FAILED if answer.value is None else answer.value for row, answer in answers.items()}
