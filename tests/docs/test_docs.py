@@ -64,7 +64,7 @@ def test_files_that_docs_point_to_exist() -> None:
 
 
 def test_the_readme_says_which_options_all_functions_take() -> None:
-    found = re.search(r"The others take (.*?)\.\sAll but `llm_agg` take (.*?)\.\s", README, re.DOTALL)
+    found = re.search(r"also take (.*?)\.\s.*?all\s+but `llm_agg` take (.*?), and", README, re.DOTALL)
     assert found is not None
     all_take, all_but_agg = found.groups()
     others = {name: set(spec.options) for name, spec in FUNCTIONS.items() if name != "llm_embed"}
