@@ -15,9 +15,9 @@ import pytest
 
 from relserve.cache.cache import COMMIT_EVERY_S
 from relserve.cache.store import FILE_NAME
-from tests.waiting import Limit
 
 NUM_DISTINCT = 1600  # of 2,000 rows
+SLACK_S = 0.3  # for a commit on a busy machine, above the time between two
 # Notes in a file, which outlives it, each prompt that is asked and each that is answered; prints the result.
 QUERY = """
 import json, sys, time
@@ -92,11 +92,10 @@ def num_kept(folder: Path) -> int:
         return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
 
-@pytest.mark.performance
 @pytest.mark.engine_of_its_own
-def test_kill_9_loses_a_fraction_of_a_second_at_most(tmp_path: Path, limit_s: Limit) -> None:
-    rng = random.Random(1)
-    commit_s = COMMIT_EVERY_S + limit_s(0.3)
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_kill_9_loses_a_fraction_of_a_second_at_most(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
     in_time: set[str] = set()
     kept = 0
     for number in range(3):
@@ -104,7 +103,7 @@ def test_kill_9_loses_a_fraction_of_a_second_at_most(tmp_path: Path, limit_s: Li
         died = query.kill(rng.uniform(0.05, 0.75))
         assert len(query.asked) == NUM_DISTINCT - kept, "what was kept is not asked, all else is"
         assert not in_time.intersection(query.asked), "asked again although it was answered in good time"
-        in_time |= query.answered_before(died - commit_s)
+        in_time |= query.answered_before(died - COMMIT_EVERY_S - SLACK_S)
         assert kept <= num_kept(tmp_path) <= kept + len(query.answered_before(died + 1)) + 8
         kept = num_kept(tmp_path)
     assert kept > 0

@@ -66,14 +66,16 @@ def test_rows_of_a_member_that_dies_go_elsewhere_and_it_comes_back() -> None:
     assert {each.num_rows for each in fleet.roster.members.values()} == {0}
 
 
-def test_a_frozen_member_does_not_hold_its_rows() -> None:
+@pytest.mark.performance
+def test_a_frozen_member_does_not_hold_its_rows(limit_s: Limit) -> None:
     a, b = Machine(0.0005), Machine(0.0005)
     fleet = fleet_of(a=a, b=b)
     up(fleet, "a", "b")
     its = asked(fleet)
     wait_until(lambda: a.num_answered > 20)
-    a.frozen = True
+    a.frozen, before = True, time.monotonic()
     assert in_order(its.result(timeout=TIMEOUT_S)) == EXPECTED
+    assert time.monotonic() - before < limit_s(2.5)
     assert fleet.roster.members["a"].state is State.UP
     wait_until(lambda: a.num_aborted > 0)
 
@@ -92,7 +94,7 @@ def test_one_row_at_a_frozen_member_is_asked_elsewhere_within_two_seconds(limit_
 
 
 @pytest.mark.performance
-def test_a_member_three_times_slower_does_not_set_the_latency(limit_s: Limit) -> None:
+def test_a_member_three_times_slower_does_not_set_the_latency() -> None:
     def seconds(*row_s: float) -> float:
         fleet = fleet_of(**{f"m{i}": Machine(each) for i, each in enumerate(row_s)})
         up(fleet, *fleet.roster.members)
@@ -101,8 +103,7 @@ def test_a_member_three_times_slower_does_not_set_the_latency(limit_s: Limit) ->
         return time.monotonic() - began
 
     alone_s, together_s = seconds(0.003), seconds(0.003, 0.009)
-    # By its share it would be 0.75; in halves 1.5.
-    assert together_s < limit_s(0.95 * alone_s, busy=1.3 * alone_s)
+    assert together_s < 0.95 * alone_s  # by its share it would be 0.75; in halves 1.5
 
 
 @pytest.mark.parametrize("num", [1, 40, 400])

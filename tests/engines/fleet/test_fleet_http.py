@@ -18,7 +18,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.registry import own_engine, path_of
 from relserve.errors import EngineStartError
 from relserve.settings import load
-from tests.waiting import wait_until
+from tests.waiting import Limit, wait_until
 
 PROMPTS = [f"How was dish {i}?" for i in range(120)]
 Fake = Callable[..., FakeServer]
@@ -54,7 +54,10 @@ def test_two_servers_share_the_rows(fake: Fake, tmp_path: Path) -> None:
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 
 
-def test_a_server_that_vanishes_and_one_that_takes_its_place(fake: Fake, tmp_path: Path) -> None:
+@pytest.mark.performance
+def test_a_server_that_vanishes_and_one_that_takes_its_place(
+    fake: Fake, tmp_path: Path, limit_s: Limit
+) -> None:
     told: list[str] = []
     a, b = fake(served(0.05)), fake(served(0.02))
     fleet = fleet_over(tmp_path, a, b, told=told)
@@ -62,8 +65,10 @@ def test_a_server_that_vanishes_and_one_that_takes_its_place(fake: Fake, tmp_pat
     asked = spawn(collect(fleet, submission_of(PROMPTS)))
     wait_until(lambda: a.requests)
     spawn(a.stop()).result(timeout=TIMEOUT_S)
+    vanished = time.monotonic()
     replies = asked.result(timeout=TIMEOUT_S)
     assert texts(sorted(replies, key=lambda reply: reply.index)) == PROMPTS
+    assert time.monotonic() - vanished < limit_s(3.0)
     # Its rows may have been answered elsewhere before it was known to be dead.
     wait_until(lambda: any("member m0 died" in line for line in told) or not ask(fleet, PROMPTS))
     assert spawn(fleet.fingerprint()).result(timeout=TIMEOUT_S) == before
@@ -75,7 +80,10 @@ def test_a_server_that_vanishes_and_one_that_takes_its_place(fake: Fake, tmp_pat
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 
 
-def test_the_rows_of_a_server_that_hangs_are_asked_elsewhere(fake: Fake, tmp_path: Path) -> None:
+@pytest.mark.performance
+def test_the_rows_of_a_server_that_hangs_are_asked_elsewhere(
+    fake: Fake, tmp_path: Path, limit_s: Limit
+) -> None:
     a, b = fake(served()), fake(served())
     fleet = fleet_over(tmp_path, a, b)
     assert texts(ask(fleet, PROMPTS)) == PROMPTS
@@ -85,7 +93,9 @@ def test_the_rows_of_a_server_that_hangs_are_asked_elsewhere(fake: Fake, tmp_pat
     wait_until(lambda: a.num_running + b.num_running)
     hanging, other = (a, b) if a.num_running else (b, a)
     hanging.models_pause_s, other.handler = 3600.0, served()
+    hung = time.monotonic()
     assert texts(asked.result(timeout=TIMEOUT_S)) == ["one"]
+    assert time.monotonic() - hung < limit_s(2.0)
     wait_until(lambda: not hanging.num_running)
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 

@@ -178,4 +178,4 @@ def test_a_look_at_thousands_of_users_is_quick() -> None:
     began_s = time.process_time()
     had = its.had(0.0, waiting)
     assert all(its.spares(user, 3000, CURVE, had) for user in waiting)
-    assert time.process_time() - began_s < 5.0
+    assert time.process_time() - began_s < 1.0
