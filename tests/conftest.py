@@ -81,6 +81,19 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """What the session has one of ends with the group that shares it: its memory is for the next group."""
+    result = yield
+    if hasattr(item.config, "workerinput") and nextitem is not None and _group(item) != _group(nextitem):
+        for name in ONE_A_SESSION:
+            for fixture in item.session._fixturemanager._arg2fixturedefs.get(name, ()):
+                fixture.finish(item._request)  # type: ignore[attr-defined]
+    return result
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _all_ended() -> Iterator[None]:
     yield
