@@ -36,15 +36,16 @@ class SchedulerExchange:
         self._core = engine.engine_core.engine_core
         self._served: dict[str, ServedEngine] = {}
 
-    @property
-    def num_kv_tokens(self) -> int:
-        """Tokens that the engine's KV memory holds."""
-        return int(self._core.scheduler.kv_cache_config.num_blocks) * self.block_size
-
-    @property
-    def block_size(self) -> int:
-        """Tokens of a block."""
-        return int(self._core.vllm_config.cache_config.block_size)
+    def limits(self) -> dict[str, int]:
+        """Rows and tokens of a step, tokens of the KV memory and of one of its blocks."""
+        config = self._core.vllm_config
+        block_size = int(config.cache_config.block_size)
+        return {
+            "max_num_seqs": config.scheduler_config.max_num_seqs,
+            "max_tokens": config.scheduler_config.max_num_batched_tokens,
+            "kv_tokens": int(self._core.scheduler.kv_cache_config.num_blocks) * block_size,
+            "block_size": block_size,
+        }
 
     def use(self, variant: str) -> ServedEngine:
         """The engine with that variant's scheduler."""

@@ -3,7 +3,8 @@
 A decode step of one layer of OPT-13B (40 heads of 128), 32 requests, bf16, over 256, 1,024 and 2,048 tokens
 each in shuffled pages of 16 rows. What the kernels find is held against the reference in float32. Times are
 medians of Triton's `do_bench`, of a CUDA graph's replay for the whole of the attention. Beside them stands
-FlashAttention 3 as vLLM calls it over its own paged keys and values, where vLLM is installed.
+FlashAttention 3 as vLLM calls it over its own paged keys and values, where vLLM is installed. `--sweep` tries
+other tiles at 1,024 tokens first, one kernel after the other, and measures with the best.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 from relserve_kernels import reference
 from relserve_kernels.gpu import path
+from relserve_kernels.gpu.tiles import Tile, Tiles, tiles_of
 from relserve_kernels.pages import PagedX
 from torch import Tensor
 from triton.testing import do_bench, do_bench_cudagraph
@@ -26,6 +28,21 @@ from benchmarks.common import table
 REQUESTS, HEADS, HEAD_DIM, BLOCK = 32, 40, 128, 16
 WIDTH = HEADS * HEAD_DIM
 TOLERANCE = 2e-2  # of the norm of what the reference finds, in bf16
+SWEPT_TOKENS = 1024
+SCORES = [
+    Tile(*t) for t in ((64, 128, 4, 3), (64, 128, 8, 3), (128, 64, 8, 3), (128, 64, 8, 4), (128, 128, 8, 3))
+]
+SUMS = [
+    Tile(*t)
+    for t in (
+        (64, 64, 4, 3),
+        (64, 64, 4, 5),
+        (64, 128, 8, 4),
+        (64, 256, 8, 3),
+        (128, 128, 8, 3),
+        (32, 256, 8, 4),
+    )
+]  # beside those of `tiles_of`
 
 
 class GpuLayer:
@@ -71,7 +88,28 @@ class GpuLayer:
         )  # fmt: skip
 
 
-def measured(tokens: int) -> dict[str, Any]:
+def swept() -> tuple[Tiles, list[dict[str, Any]]]:
+    """The tiles with which scores and sums take least at one length, and what each took."""
+    layer = GpuLayer(SWEPT_TOKENS)
+    owners, seen = path.owners_and_seen(REQUESTS, layer.starts, layer.x)
+    asked = torch.randn(REQUESTS, HEADS, WIDTH, device="cuda").bfloat16()
+    best, told = tiles_of(HEADS, torch.bfloat16), []
+    least_us = float("inf")
+    for kernel, tried in (("scores", [best.scores, *SCORES]), ("sums", SUMS)):
+        for tile in tried:
+            tiles = best._replace(**{kernel: tile})
+            took_us = 1e3 * do_bench(
+                lambda tiles=tiles: path.mix_x(asked, owners, seen, layer.x, HEAD_DIM**-0.5, tiles),
+                return_mode="median",
+            )  # fmt: skip
+            told.append({"kernel": kernel, **tile._asdict(), "us": took_us})
+            print(told[-1], flush=True)
+            if took_us < least_us:
+                least_us, best = took_us, tiles
+    return best, told
+
+
+def measured(tokens: int, tiles: Tiles) -> dict[str, Any]:
     """Errors and microseconds at one length."""
     layer = GpuLayer(tokens)
     out = torch.empty_like(layer.query)
@@ -81,7 +119,7 @@ def measured(tokens: int) -> dict[str, Any]:
     found: dict[str, Any] = {"tokens": tokens, "error": layer.error()}
     assert found["error"] < TOLERANCE, found
     steps: dict[str, Callable[[], object]] = {
-        "scores and sums": lambda: path.mix_x(asked, owners, seen, layer.x, HEAD_DIM**-0.5),
+        "scores and sums": lambda: path.mix_x(asked, owners, seen, layer.x, HEAD_DIM**-0.5, tiles),
         "store X": lambda: path.store_x(rows, layer.x.pool, slots),
     }
     found |= {name: 1e3 * do_bench(step, return_mode="median") for name, step in steps.items()}
@@ -104,12 +142,21 @@ def main() -> None:
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the result file")
+    parser.add_argument("--sweep", action="store_true", help="try other tiles")
     args = parser.parse_args()
     torch.manual_seed(0)
-    lines = [measured(tokens) for tokens in (256, 1024, 2048)]
+    tiles, tried = swept() if args.sweep else (tiles_of(HEADS, torch.bfloat16), [])
+    path.tiles_of = lambda *_: tiles  # of the whole of the attention, too
+    lines = [measured(tokens, tiles) for tokens in (256, 1024, 2048)]
     columns = list(lines[0])
     print(table(["us at", *columns[1:]], [list(line.values()) for line in lines]))
-    told = {"device": torch.cuda.get_device_name(), "copy_tb_s": copy_tb_s(), "lengths": lines}
+    told = {
+        "device": torch.cuda.get_device_name(),
+        "copy_tb_s": copy_tb_s(),
+        "tiles": str(tiles),
+        "swept": tried,
+    }
+    told["lengths"] = lines
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "kernels.json").write_text(json.dumps(told), encoding="utf-8")
     print(json.dumps({"device": told["device"], "copy_tb_s": round(told["copy_tb_s"], 2)}), flush=True)

@@ -3,7 +3,8 @@
 As `relquery_latency`, on one engine whose scheduler is exchanged (see `exchange`), with dummy weights: every
 seed's capacity is what stock FCFS shows when all its relQueries come at once, and loads are set relative to
 it. Every relQuery declares llm()'s default cap. After each run the file is written anew; a run begins only if
-the time left holds one as long as the longest so far. Models run without torch.compile, decodes as graphs.
+the time left holds one as long as the longest so far. Models run without torch.compile, decodes as graphs, at
+most 256 rows at once; with `--stock`, they run as `vllm serve` runs them when it is told nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ GRAPHS = {
     "mode": 0,
     "cudagraph_mode": "FULL_DECODE_ONLY",
 }  # torch.compile takes half a minute that a lease has not
+PAPERS_LIMITS = {"max_num_seqs": 256, "max_num_batched_tokens": 8192}
+STOCK_LIMITS = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192}  # vLLM's, of a server on such a card
 
 
 class LatencyStage:
@@ -42,15 +45,14 @@ class LatencyStage:
         self._args, self._traces = args, traces
         self._until_s = args.began_s + 60 * args.minutes
         self._longest_s = 0.0
-        limits = {"max_num_seqs": args.max_num_seqs, "max_tokens": args.max_tokens, "cap": args.cap}
-        self.details: dict[str, Any] = {"model": args.model, "device": device(), **limits}
-        self.details |= {"runs": [], "capacity": {}}
+        self.details: dict[str, Any] = {"model": args.model, "device": device(), "cap": args.cap}
+        self.details |= {"stock": args.stock, "runs": [], "capacity": {}}
         self.told: dict[tuple[float, str], list[Run]] = {}
 
     def measure(self, exchange: SchedulerExchange) -> None:
         """Serve all that the time allows: seed after seed, every load with every variant, in turns."""
         args = self._args
-        self.details |= {"kv_tokens": exchange.num_kv_tokens, "block_size": exchange.block_size}
+        self.details |= exchange.limits()
         for variant in args.variants:
             exchange.use(variant).serve(as_told(variant, self._traces.warm, args.cap), {})
         for number, trace in enumerate(self._traces.seeds[: args.seeds]):
@@ -143,8 +145,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--loads", type=float, nargs="+", default=[1.4])
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     parser.add_argument("--cap", type=int, default=256, help="that every relQuery declares")
-    parser.add_argument("--max-num-seqs", type=int, default=256)
-    parser.add_argument("--max-tokens", type=int, default=8192, help="of a step")
+    parser.add_argument("--stock", action="store_true", help="as `vllm serve` does on a card of 80 GB")
     parser.add_argument("--kv-blocks", type=int, help="in place of what the card's memory holds")
     parser.add_argument("--arguments", type=json.loads, default={}, help="of vLLM's engine, as JSON")
     return parser.parse_args()
@@ -159,14 +160,15 @@ def main() -> None:
 
     on_cpu = not torch.cuda.is_available()
     given = SHAPES[args.model].arguments(args.out / "models" / args.model)
-    given |= {"max_num_seqs": args.max_num_seqs, "max_num_batched_tokens": args.max_tokens}
-    given |= {"enforce_eager": True} if on_cpu else {"compilation_config": GRAPHS}
+    given |= STOCK_LIMITS if args.stock else {"compilation_config": GRAPHS, **PAPERS_LIMITS}
+    if on_cpu:
+        given = given | {"compilation_config": {}, "enforce_eager": True}
     if args.kv_blocks:
         given["num_gpu_blocks_override"] = args.kv_blocks
     engine = start(given | args.arguments, on_cpu)
     exchange = SchedulerExchange(engine)
     print(
-        f"started in {time.monotonic() - began_s:.0f} s, KV memory {exchange.num_kv_tokens} tokens",
+        f"started in {time.monotonic() - began_s:.0f} s, {exchange.limits()}",
         flush=True,
     )
     stage = LatencyStage(args, load(args.traces))

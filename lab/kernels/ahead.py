@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from relserve_kernels.gpu.tiles import GATHER_WIDE, STORE_WIDE, WARPS, tiles_of
+from relserve_kernels.gpu.tiles import GATHER_WIDE, SHARE_WARPS, SHARE_WIDE, STORE_WIDE, tiles_of
 
 SHARED_LIMIT_BYTES = {
     80: 163 * 1024,
@@ -38,22 +38,34 @@ def compiled() -> Iterator[dict[str, Any]]:
             x = f"*{name}"
             stored = {"x": x, "pool": x, "slots": "*i64", "x_stride": "i64", **_STRIDES}
             del stored["table_stride"]
-            yield _told(kernels.store_rows, stored, {"WIDE": STORE_WIDE}, arch, name, None)
+            yield _told(kernels.store_rows, stored, {"WIDE": STORE_WIDE}, {}, arch, name, None)
             paged = {"pool": x, "table": "*i32"}
             rows = {**paged, "lengths": "*i32", "starts": "*i64", "rows": x, **_STRIDES}
-            yield _told(kernels.gather_rows, rows, {"WIDE": GATHER_WIDE}, arch, name, None)
+            yield _told(kernels.gather_rows, rows, {"WIDE": GATHER_WIDE}, {}, arch, name, None)
+            softmax = {"scores": "*fp32", "shares": x, "seen": "*i32", "heads": "i32", "most": "i32"}
+            options = {"num_warps": SHARE_WARPS}
+            yield _told(kernels.shares_of_scores, softmax, {"WIDE": SHARE_WIDE}, options, arch, name, None)
             for heads in HEADS:
                 tiles = tiles_of(heads, dtype)
                 of = {**paged, "owners": "*i32", "seen": "*i32"}
                 sizes = {**_STRIDES, "heads": "i32", "most": "i32"}
                 scores = {"asked": x, **of, "scores": "*fp32", **sizes, "scale": "fp32"}
-                yield _told(kernels.scores_of_x, scores, tiles.for_scores(), arch, name, heads)
-                sums = {"scores": "*fp32", **of, "mixed": x, **sizes}
-                yield _told(kernels.sums_of_x, sums, tiles.for_sums(), arch, name, heads)
+                sums = {"shares": x, **of, "mixed": x, **sizes}
+                for kernel, types, tile in (
+                    (kernels.scores_of_x, scores, tiles.scores),
+                    (kernels.sums_of_x, sums, tiles.sums),
+                ):
+                    yield _told(kernel, types, tile.constants(tiles.heads), tile.launch(), arch, name, heads)
 
 
 def _told(
-    kernel: Any, types: dict[str, str], constants: dict[str, int], arch: int, dtype: str, heads: int | None
+    kernel: Any,
+    types: dict[str, str],
+    constants: dict[str, int],
+    options: dict[str, int],
+    arch: int,
+    dtype: str,
+    heads: int | None,
 ) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
@@ -67,7 +79,7 @@ def _told(
         if order[name].startswith("*") or name in ("x_stride", "page_stride", "width", "per_page")
     }
     source = ASTSource(kernel, order, places, aligned)
-    made = triton.compile(source, target=GPUTarget("cuda", arch, 32), options={"num_warps": WARPS})
+    made = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     registers, spilled = _assembled(made.asm["ptx"], arch)
     return {
         "kernel": kernel.__name__, "arch": arch, "dtype": dtype, "heads": heads, "registers": registers,

@@ -34,7 +34,8 @@ def test_all_schedulers_serve_in_turns_on_one_engine(tmp_path: Path, monkeypatch
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
     traces = tmp_path / "traces.pickle"
     ran("draw", "--traces", str(traces), *DRAWN)
-    limits = ["--max-num-seqs", "32", "--kv-blocks", "500", "--max-tokens", "512", "--minutes", "4"]
+    arguments = json.dumps({"max_num_seqs": 32, "max_num_batched_tokens": 512})
+    limits = ["--arguments", arguments, "--kv-blocks", "500", "--minutes", "4"]
     told = ["--model", "embedded", "--traces", str(traces), "--out", str(tmp_path), "--seeds", "1", *limits]
     ran(*told, program="benchmarks.gpu.latency")
     file = tmp_path / "latency_embedded.json"

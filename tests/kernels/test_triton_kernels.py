@@ -38,7 +38,7 @@ def test_compiled_for_a100_and_h100_nothing_spills_and_shared_memory_suffices() 
     assert {(each["arch"], each["kernel"]) for each in made} == {
         (arch, kernel)
         for arch in (80, 90)
-        for kernel in ("store_rows", "gather_rows", "scores_of_x", "sums_of_x")
+        for kernel in ("store_rows", "gather_rows", "scores_of_x", "shares_of_scores", "sums_of_x")
     }
     for each in made:
         assert each["spilled_bytes"] == 0, each

@@ -1,4 +1,4 @@
-"""The Triton kernels: storing X, scores of absorbed queries, weighted sums of X, and gathering X.
+"""The Triton kernels: storing X, scores of absorbed queries, their softmax, weighted sums of X, gathering X.
 
 Their grids follow from shapes alone, not from lengths: a CUDA graph can capture them, and programs past a
 sequence's last token end at once. Importing this module imports Triton.
@@ -68,38 +68,57 @@ def scores_of_x(
 
 
 @triton.jit
+def shares_of_scores(scores, shares, seen, heads, most, WIDE: tl.constexpr):
+    """shares[query, head] = softmax(scores[query, head]), 0 past seen[query]. Grid: [queries, heads]."""
+    length = tl.load(seen + tl.program_id(0))
+    row = (tl.program_id(0) * heads + tl.program_id(1)).to(tl.int64) * most
+    place = tl.arange(0, WIDE)
+    greatest = tl.full((WIDE,), float("-inf"), tl.float32)
+    for first in range(0, length, WIDE):
+        token = first + place
+        score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
+        greatest = tl.maximum(greatest, score)
+    top = tl.max(greatest, 0)
+    total = tl.zeros((WIDE,), tl.float32)
+    for first in range(0, length, WIDE):
+        token = first + place
+        score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
+        total += tl.exp(score - top)
+    part = 1.0 / tl.sum(total, 0)
+    for first in range(0, most, WIDE):
+        token = first + place
+        score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
+        share = tl.where(token < length, tl.exp(score - top) * part, 0.0)
+        tl.store(shares + row + token, share, mask=token < most)
+
+
+@triton.jit
 def sums_of_x(
-    scores, pool, table, owners, seen, mixed, page_stride, table_stride, per_page, width, heads, most,
+    shares, pool, table, owners, seen, mixed, page_stride, table_stride, per_page, width, heads, most,
     HEADS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """mixed[query, head] = sum of softmax(scores) X, columns split. Grid: [queries, width / WIDE].
+    """mixed[query, head] = shares[query, head] X, columns split. Grid: [queries, width / WIDE].
 
-    The softmax is online: each program goes over all tokens once with the greatest score and the sum so far.
+    Queries are taken from the last one on: their X is what `scores_of_x` has left in the GPU's cache.
     """
-    query = tl.program_id(0)
+    query = tl.num_programs(0) - 1 - tl.program_id(0)
     length = tl.load(seen + query)
     head = tl.arange(0, HEADS)
     column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
-    greatest = tl.full((HEADS,), float("-inf"), tl.float32)
-    total = tl.zeros((HEADS,), tl.float32)
     mix = tl.zeros((HEADS, WIDE), tl.float32)
-    owner = tl.load(owners + query)
-    for first in range(0, length, ROWS):
-        token = first + tl.arange(0, ROWS)
+    pages = table + tl.load(owners + query) * table_stride
+    at = shares + (query * heads + head[:, None]).to(tl.int64) * most
+    place = tl.arange(0, ROWS)
+    page = tl.load(pages + place // per_page, mask=place < length, other=0)
+    for first in range(0, length, ROWS):  # the next tile's pages are read ahead, so that loads of X overlap
+        token = first + place
         known = (token[None, :] < length) & (head[:, None] < heads)
-        at = scores + (query * heads + head[:, None]).to(tl.int64) * most + token[None, :]
-        score = tl.load(at, mask=known, other=float("-inf"))
-        score = tl.where(head[:, None] < heads, score, 0.0)
-        now = tl.maximum(greatest, tl.max(score, 1))
-        less = tl.exp(greatest - now)
-        share = tl.exp(score - now[:, None])
-        page = tl.load(table + owner * table_stride + token // per_page, mask=token < length, other=0)
+        share = tl.load(at + token[None, :], mask=known, other=0.0)
         row = page.to(tl.int64) * page_stride + (token % per_page) * width
         inside = (token[:, None] < length) & (column[None, :] < width)
         x = tl.load(pool + row[:, None] + column[None, :], mask=inside, other=0.0)
-        mix = tl.dot(share.to(x.dtype), x, mix * less[:, None], input_precision="ieee")
-        total = total * less + tl.sum(share, 1)
-        greatest = now
+        mix = tl.dot(share, x, mix, input_precision="ieee")
+        page = tl.load(pages + (token + ROWS) // per_page, mask=token + ROWS < length, other=0)
     if length > 0:
         to = mixed + (query * heads + head[:, None]) * width + column[None, :]
-        tl.store(to, mix / total[:, None], mask=(head[:, None] < heads) & (column[None, :] < width))
+        tl.store(to, mix, mask=(head[:, None] < heads) & (column[None, :] < width))

@@ -7,7 +7,7 @@ import triton
 from torch import Tensor
 
 from relserve_kernels.gpu import kernels
-from relserve_kernels.gpu.tiles import GATHER_WIDE, STORE_WIDE, WARPS, tiles_of
+from relserve_kernels.gpu.tiles import GATHER_WIDE, SHARE_WARPS, SHARE_WIDE, STORE_WIDE, Tiles, tiles_of
 from relserve_kernels.pages import PagedX, ProjectKeys, QuerySpan, causal_mask, spans
 
 
@@ -50,20 +50,27 @@ def owners_and_seen(num_rows: int, query_start: Tensor, x: PagedX) -> tuple[Tens
     return owners, torch.where(row < query_start[-1], seen, 0).int()
 
 
-def mix_x(asked: Tensor, owners: Tensor, seen: Tensor, x: PagedX, scale: float) -> Tensor:
+def mix_x(
+    asked: Tensor, owners: Tensor, seen: Tensor, x: PagedX, scale: float, tiles: Tiles | None = None
+) -> Tensor:
     """The weighted sums of X, [t, num_heads, d], of absorbed queries of the same shape."""
     num_rows, heads, width = asked.shape
     most = x.block_table.shape[1] * x.tokens_per_block
-    tiles = tiles_of(heads, asked.dtype)
+    tiles = tiles or tiles_of(heads, asked.dtype)
     scores = torch.empty(num_rows, heads, most, dtype=torch.float32, device=asked.device)
+    shares = torch.empty_like(scores, dtype=asked.dtype)
     mixed = torch.zeros_like(asked)
     where = (x.pool, x.block_table, owners, seen)
     strides = (x.pool.stride(0), x.block_table.stride(0), x.tokens_per_block, width, heads, most)
-    kernels.scores_of_x[(num_rows, triton.cdiv(most, tiles.score_rows))](
-        asked, *where, scores, *strides, scale, **tiles.for_scores(), num_warps=WARPS
+    scoring, summing = tiles.scores, tiles.sums
+    kernels.scores_of_x[(num_rows, triton.cdiv(most, scoring.rows))](
+        asked, *where, scores, *strides, scale, **scoring.constants(tiles.heads), **scoring.launch()
     )
-    kernels.sums_of_x[(num_rows, triton.cdiv(width, tiles.sum_wide))](
-        scores, *where, mixed, *strides, **tiles.for_sums(), num_warps=WARPS
+    kernels.shares_of_scores[(num_rows, heads)](
+        scores, shares, seen, heads, most, WIDE=SHARE_WIDE, num_warps=SHARE_WARPS
+    )
+    kernels.sums_of_x[(num_rows, triton.cdiv(width, summing.wide))](
+        shares, *where, mixed, *strides, **summing.constants(tiles.heads), **summing.launch()
     )
     return mixed
 
