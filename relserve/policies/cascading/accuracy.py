@@ -7,8 +7,10 @@ wrong there. Bounds and sampling are those of `ends`, with one end and one targe
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from relserve.policies.cascading.replayed import CascadeEnd, Course, IntArray, R
 class LabelOutcome:
     """What a classification's cascade decides with the answers that there are."""
 
-    labels: list[str | None]
+    labels: list[Any]
     """The large model's label where it was asked, else the proxy's; None where neither is decided yet."""
     upper: float
     """A row that was not asked has the proxy's label, if its confidence is at least this."""
@@ -41,15 +43,24 @@ class AccuracyCascade:
     Args:
         accuracy: the share of all rows that are to have the large model's label.
         confidence: the probability with which that holds, over the draws of the rows to ask.
+        agrees: whether the large model's label (the first one) makes the proxy's right; mostly that both are
+            the same.
     """
 
-    def __init__(self, accuracy: float, confidence: float, seed: int) -> None:
+    def __init__(
+        self,
+        accuracy: float,
+        confidence: float,
+        seed: int,
+        agrees: Callable[[Any, Any], bool] = operator.eq,
+    ) -> None:
+        self._agrees = agrees
         self._cascade = ReplayedCascade(
             "sampled_top", _sampled_top, Targets(accuracy, None, confidence), seed
         )
 
     def rows_to_ask(
-        self, labels: Sequence[str], confidences: FloatArray, answers: Mapping[int, str]
+        self, labels: Sequence[Any], confidences: FloatArray, answers: Mapping[int, Any]
     ) -> list[int]:
         """Indexes of the rows that the large model must answer next; none once the rest can be decided.
 
@@ -58,22 +69,21 @@ class AccuracyCascade:
             confidences: its probability that its label is right, [rows]; NaN where it failed.
             answers: the large model's labels so far, by index of the row.
         """
-        return self._cascade.rows_to_ask(confidences, _agreed(labels, answers))
+        return self._cascade.rows_to_ask(confidences, self._agreed(labels, answers))
 
     def outcome(
-        self, labels: Sequence[str], confidences: FloatArray, answers: Mapping[int, str]
+        self, labels: Sequence[Any], confidences: FloatArray, answers: Mapping[int, Any]
     ) -> LabelOutcome:
         """The labels. The guarantee holds once `rows_to_ask` is empty."""
-        found = self._cascade.outcome(confidences, _agreed(labels, answers))
+        found = self._cascade.outcome(confidences, self._agreed(labels, answers))
         stands = (confidences >= found.upper).tolist()
-        given = [label if each else None for label, each in zip(labels, stands, strict=True)]
+        given: list[Any] = [label if each else None for label, each in zip(labels, stands, strict=True)]
         for row, label in answers.items():
             given[row] = label
         return LabelOutcome(given, found.upper, found.recall, found.num_asked)
 
-
-def _agreed(labels: Sequence[str], answers: Mapping[int, str]) -> dict[int, bool]:
-    return {row: label == labels[row] for row, label in answers.items()}
+    def _agreed(self, labels: Sequence[Any], answers: Mapping[int, Any]) -> dict[int, bool]:
+        return {row: self._agrees(label, labels[row]) for row, label in answers.items()}
 
 
 def _sampled_top(scores: FloatArray, targets: Targets, random: np.random.Generator) -> Course:
