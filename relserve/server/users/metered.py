@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from relserve.call.options import WORDS
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import ForbiddenError, QuotaError
@@ -35,7 +36,7 @@ def metered_finder(find: FindEngine, user: User, quota: Quota) -> FindEngine:
     """
 
     def find_metered(name: str | None) -> Engine:
-        is_default = name == _SQL_MODEL and find(None).model == _DEFAULT_MODEL
+        is_default = name == WORDS or (name == _SQL_MODEL and find(None).model == _DEFAULT_MODEL)
         check_model(user, name, is_default)
         engine = find(name)
         if name is None:

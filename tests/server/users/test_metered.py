@@ -213,6 +213,11 @@ def test_the_embedded_sql_model_belongs_to_the_embedded_default(quota, models, d
             find("tiny-sql")
 
 
+def test_word_vectors_belong_to_every_server(quota):
+    find = metered_finder(lambda name: ScriptedEngine(model=name or "other"), User("ann"), quota)
+    assert find("wordllama").model == "wordllama"
+
+
 def test_a_call_in_sql_meets_the_same(quota):
     found = new_session(load(), model="scripted")
     find = metered_finder(found.find_engine, User("ann"), quota)
