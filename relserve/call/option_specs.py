@@ -81,9 +81,10 @@ OPTIONS: Mapping[str, OptionSpec] = {
         "VARCHAR", "taken out: 'none' (default) or 'empty', that of empty inputs", option_checks.prior
     ),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
-    "cascade": OptionSpec("VARCHAR", "a small model that decides the rows of which it is sure", text),
+    "cascade": OptionSpec("VARCHAR", "a small model or 'embedding', to decide rows that it is sure of", text),
     "precision": OptionSpec("DOUBLE", "of the rows that a cascade keeps (0.95)", number(1e-6, 1)),
     "recall": OptionSpec("DOUBLE", "of the rows that a cascade should keep (0.95)", number(1e-6, 1)),
-    "accuracy": OptionSpec("DOUBLE", "of the labels that a cascade gives (0.95)", number(1e-6, 1)),
+    "accuracy": OptionSpec("DOUBLE", "of the labels or scores that a cascade gives (0.95)", number(1e-6, 1)),
+    "error": OptionSpec("DOUBLE", "how far a cascade's score may be from the large model's", number(0, 1e9)),
     "confidence": OptionSpec("DOUBLE", "how probably a cascade reaches it (0.95)", number(0.5, 0.9999)),
 }

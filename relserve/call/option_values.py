@@ -47,10 +47,11 @@ class Options:
     max_rows: int | None = None
     max_tokens_total: int | None = None
     max_cost: float | None = None  # US dollars
-    cascade: str | None = None  # the small model of a cascade
+    cascade: str | None = None  # the small model of a cascade, or what is learnt in its place
     precision: float | None = None
     recall: float | None = None
     accuracy: float | None = None
+    error: float | None = None
     confidence: float | None = None
 
     @property

@@ -75,6 +75,7 @@ _COMMON = (
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
 WORDS = "wordllama"  # the model of llm_embed; see `relserve.machine.word_vectors`
+EMBEDDING = "embedding"  # as a cascade: what is learnt from the large model's answers by vectors
 # Of what is not written there is no sampling, and no thoughts come before it.
 _OF_PROBABILITIES = ("read", "debias", "prior")
 _WEIGHED = (
@@ -82,7 +83,7 @@ _WEIGHED = (
 )  # fmt: skip
 _STATED = tuple(name for name in _WEIGHED if name != "examples")
 _OF_LEVELS = _OF_PROBABILITIES
-_OF_CASCADES = ("cascade", "precision", "recall", "accuracy", "confidence")
+OF_CASCADES = ("cascade", "precision", "recall", "accuracy", "error", "confidence")
 
 
 def _choice_of(options: Options) -> ChoiceAnswer:
@@ -120,7 +121,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         lambda o: _choice_of(o),
     ),
     "llm_score": FunctionSpec(
-        (*_TYPED, "lo", "hi", "levels", *_OF_LEVELS),
+        (*_TYPED, "lo", "hi", "levels", *_OF_LEVELS, "cascade", "error", "accuracy", "confidence"),
         (),
         lambda o: ExpectedLevel(o.levels) if o.levels else Number(*o.score_bounds),
     ),
@@ -204,7 +205,7 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     if options.verbatim and TextShape().regex() not in shape_of(options.schema).regex():
         raise OptionError("verbatim holds texts to the row's values, and the schema has none; leave it out")
     _check_bounds(function, options)
-    _check_cascade(options, set_ones)
+    _check_cascade(function, options, set_ones)
     if function == "llm_score":
         _check_levels(options, set_ones)
     if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
@@ -230,15 +231,17 @@ def _check_bounds(function: str, options: Options) -> None:
             raise OptionError(f"{name} of llm_int() must be a whole number, not {bound:g}")
 
 
-def _check_cascade(options: Options, given: Iterable[str]) -> None:
-    """See that a cascade's targets have a cascade, and that it has two models."""
-    targets = [name for name in given if name in _OF_CASCADES and name != "cascade"]
+def _check_cascade(function: str, options: Options, given: Iterable[str]) -> None:
+    """See that a cascade's targets have a cascade, and that it has two models and knows what is near."""
+    targets = [name for name in given if name in OF_CASCADES and name != "cascade"]
     if options.cascade is None:
         if targets:
             raise OptionError(f"{targets[0]} needs cascade := 'MODEL', a small model that decides most rows")
         return
     if options.cascade == options.model:
         raise OptionError(f"cascade and model are both {options.model!r}; leave cascade out, or name another")
+    if function == "llm_score" and options.error is None:
+        raise OptionError("cascade needs error := 1, how far a score may be from the large model's")
     if options.min_confidence is not None:
         raise OptionError("min_confidence is of one model's answer, and a cascade has two; leave one out")
 
@@ -248,7 +251,7 @@ def _check_levels(options: Options, given: Iterable[str]) -> None:
     for name in given:
         if name in _OF_LEVELS and not options.levels:
             raise OptionError(f"{name} needs levels := [..]: other scores are written, not weighed")
-        if options.levels and name != "levels" and name not in _WEIGHED:
+        if options.levels and name not in ("levels", *_WEIGHED, *OF_CASCADES):
             raise OptionError(f"levels are weighed, not written, so {name} has no meaning; leave it out")
 
 

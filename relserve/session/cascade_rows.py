@@ -6,6 +6,7 @@ Which rows to ask, and what is promised of those that are not, is for `relserve.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -14,11 +15,11 @@ import numpy as np
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
 from relserve.policies.cascading.accuracy import AccuracyCascade
-from relserve.policies.cascading.policy import Targets
+from relserve.policies.cascading.policy import FloatArray, Targets
 from relserve.policies.cascading.variants import DEFAULT, make
 
 SHARE = 0.95  # each target of a call that says nothing of it
-_FAILED = ""  # in place of a label: no choice is empty
+_FAILED = ""  # in place of a label or a score: no choice is empty
 
 
 class CascadeResult(NamedTuple):
@@ -49,12 +50,11 @@ class FilterRows:
     """Rows of llm_filter.
 
     Args:
-        told: the small model's probability of yes for each row, or a failure.
+        scores: the probability of yes for each row; NaN where nothing tells it.
     """
 
-    def __init__(self, told: Sequence[Answer], options: Options, seed: int) -> None:
-        self._scores = np.array([np.nan if each.value is None else each.value for each in told], np.float64)
-        self._targets = targets_of(options)
+    def __init__(self, scores: FloatArray, options: Options, seed: int) -> None:
+        self._scores, self._targets = scores, targets_of(options)
         self._cascade = make(DEFAULT, self._targets, seed)
 
     def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
@@ -77,17 +77,19 @@ class FilterRows:
 
 
 class LabelRows:
-    """Rows of llm_classify.
+    """Rows of llm_classify, and of llm_score: a score is right within the call's `error`.
 
     Args:
-        told: the small model's probabilities of the choices for each row, as JSON, or a failure.
+        labels: what the small model gives each row.
+        sure: its probability that this is right; NaN where nothing tells it.
     """
 
-    def __init__(self, told: Sequence[Answer], options: Options, seed: int) -> None:
-        shares = [{_FAILED: np.nan} if each.value is None else json.loads(each.value) for each in told]
-        self._labels: list[str] = [max(each, key=each.__getitem__) for each in shares]
-        self._sure = np.array([max(each.values()) for each in shares], np.float64)
-        self._cascade = AccuracyCascade(options.accuracy or SHARE, options.confidence or SHARE, seed)
+    def __init__(self, labels: Sequence[Any], sure: FloatArray, options: Options, seed: int) -> None:
+        self._labels, self._sure, self._error = labels, sure, options.error
+        agrees = operator.eq if self._error is None else self._is_near
+        self._cascade = AccuracyCascade(
+            options.accuracy or SHARE, options.confidence or SHARE, seed, agrees
+        )
 
     def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
         """See `CascadeRows`."""
@@ -96,8 +98,27 @@ class LabelRows:
     def result(self, answers: Mapping[int, Answer]) -> CascadeResult:
         """See `CascadeRows`."""
         found = self._cascade.outcome(self._labels, self._sure, _labels(answers))
-        told = f"labels stand from {found.upper:.3g}; accuracy at least {found.accuracy:.2f}"
+        noun, near = ("labels", "") if self._error is None else ("scores", f" within {self._error:g}")
+        told = f"{noun} stand from {found.upper:.3g}; accuracy{near} at least {found.accuracy:.2f}"
         return CascadeResult(found.labels, told, found.num_asked)
+
+    def _is_near(self, score: Any, told: Any) -> bool:
+        return _FAILED != score and told is not None and abs(score - told) <= (self._error or 0.0) + 1e-9
+
+
+def rows_told(function: str, told: Sequence[Answer], options: Options, seed: int) -> CascadeRows:
+    """Rows of which the small model told its probabilities.
+
+    Args:
+        function: llm_filter or llm_classify.
+        told: the probability of yes, or those of the choices as JSON, or a failure.
+    """
+    if function == "llm_filter":
+        scores = [np.nan if each.value is None else each.value for each in told]
+        return FilterRows(np.array(scores, np.float64), options, seed)
+    shares = [{_FAILED: np.nan} if each.value is None else json.loads(each.value) for each in told]
+    labels = [max(each, key=each.__getitem__) for each in shares]
+    return LabelRows(labels, np.array([max(each.values()) for each in shares], np.float64), options, seed)
 
 
 def targets_of(options: Options) -> Targets:
@@ -112,5 +133,5 @@ def _kept(answers: Mapping[int, Answer]) -> dict[int, bool]:
     return {row: answer.value is True for row, answer in answers.items()}
 
 
-def _labels(answers: Mapping[int, Answer]) -> dict[int, str]:
+def _labels(answers: Mapping[int, Answer]) -> dict[int, Any]:
     return {row: _FAILED if answer.value is None else answer.value for row, answer in answers.items()}

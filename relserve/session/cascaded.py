@@ -8,29 +8,32 @@ from dataclasses import replace
 from typing import Any
 
 from relserve.call.answer_types import Answer
-from relserve.call.options import Options
+from relserve.call.options import EMBEDDING, OF_CASCADES, WORDS, Options
 from relserve.call.relquery import CallSite
+from relserve.call.template import Template
 from relserve.errors import OptionError
-from relserve.session.cascade_rows import CascadeResult, CascadeRows, FilterRows, LabelRows
+from relserve.session.cascade_learnt import LearntRows, check_installed, numbers_of, vectors_of
+from relserve.session.cascade_rows import CascadeResult, CascadeRows, rows_told
 from relserve.session.folding import FoldedRows
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.progress import Progress
 from relserve.session.round import UNASKED, Enough
 
 _SHARED = (
-    "system",
-    "deadline",
-    "slo",
-    "field_order",
-    "examples",
-    "choices",
-    "descriptions",
-)  # by both models
-_TELLS = {"llm_filter": "llm_prob", "llm_classify": "llm_probs"}  # how the small model is asked
+    "system", "deadline", "slo", "field_order", "examples", "choices", "descriptions", "lo", "hi", "levels",
+)  # by both models  # fmt: skip
+# How the small model is asked.
+_TELLS = {"llm_filter": "llm_prob", "llm_classify": "llm_probs", "llm_score": "llm_score"}
 
 
 def proxy_site(site: CallSite) -> CallSite:
-    """The call by which the small model tells the probabilities of each row; its prompts are the same."""
+    """The call by which the small model tells what it thinks of each row; its prompts are the same.
+
+    With 'embedding' the call that gives the vector of each row's values; see `texts_of`.
+    """
+    if site.options.cascade == EMBEDDING:
+        given = {name: getattr(site.options, name) for name in ("deadline", "slo")}
+        return CallSite("llm_embed", Template.parse("{}").bind(1), replace(Options(model=WORDS), **given))
     given = {name: getattr(site.options, name) for name in _SHARED}
     options = replace(Options(model=site.options.cascade), **given)
     return CallSite(_TELLS[site.function], site.binding, options)
@@ -38,8 +41,16 @@ def proxy_site(site: CallSite) -> CallSite:
 
 def plain_site(site: CallSite) -> CallSite:
     """The call without its cascade, as the large model is asked."""
-    options = replace(site.options, cascade=None, precision=None, recall=None, accuracy=None, confidence=None)
-    return replace(site, options=options)
+    unset: dict[str, Any] = dict.fromkeys(OF_CASCADES)
+    return replace(site, options=replace(site.options, **unset))
+
+
+def texts_of(site: CallSite, folded: FoldedRows) -> FoldedRows:
+    """The values of rows, in the place of their prompts: what stands before and after them is left out."""
+    literals = site.binding.template.literals
+    (lead,), tail = site.messages([literals[0]]), literals[-1]
+    texts = [prompt.removeprefix(lead).removesuffix(tail) for prompt in folded.prompts]
+    return folded._replace(prompts=texts, grammars=None)
 
 
 class CascadedRelQuery(OpenRelQuery):
@@ -51,6 +62,7 @@ class CascadedRelQuery(OpenRelQuery):
 
     Raises:
         OptionError: both models are the same.
+        ModelError: what learns is not installed.
 
     Args:
         site: the call, with its cascade.
@@ -64,6 +76,8 @@ class CascadedRelQuery(OpenRelQuery):
             raise OptionError(
                 f"cascade: {self.record.model!r} answers the call itself; leave cascade out, or name another"
             )
+        if site.options.cascade == EMBEDDING or site.function == "llm_score":
+            check_installed()
         self._proxy, self._options = proxy, site.options
 
     def ask_folded(
@@ -104,18 +118,26 @@ class CascadedRelQuery(OpenRelQuery):
     def _rows(self, told: Sequence[Answer], prompts: Sequence[str]) -> CascadeRows:
         """The rows of a round, which draw the same sample in SQL and as a dataframe, today and tomorrow."""
         seed = zlib.crc32("\n".join(prompts).encode(errors="replace"))
-        kind = FilterRows if self.site.function == "llm_filter" else LabelRows
-        return kind(told, self._options, seed)
+        function, options = self.site.function, self._options
+        if options.cascade == EMBEDDING:
+            return LearntRows(function, vectors_of(told), options, seed)
+        if function == "llm_score":
+            return LearntRows(function, numbers_of(told), options, seed)
+        return rows_told(function, told, options, seed)
 
     def _told(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
     ) -> Sequence[Answer]:
         """What the small model says of each distinct prompt."""
+        if is_embedded := self._options.cascade == EMBEDDING:
+            folded = texts_of(self.site, folded)
         told = self._proxy.ask_folded(folded, inputs, progress=progress)
         if told and all(answer.failure is not None for answer in told):
             why = told[0].failure.message if told[0].failure else ""
+            of_model = "score" if self.site.function == "llm_score" else "probability"
+            what = "vector" if is_embedded else of_model
             raise OptionError(
-                f"cascade: {self._options.cascade!r} told no probability of any row: {why}; leave cascade "
+                f"cascade: {self._options.cascade!r} told no {what} of any row: {why}; leave cascade "
                 "out, or name another model"
             )
         return told

@@ -176,7 +176,6 @@ def test_other_statements_give_the_rows_of_the_plain_filter(con: relserve.Connec
         ("llm_filter('{}', 'x', recall := 0.9)", "recall needs cascade"),
         ("llm_filter('{}', 'x', cascade := 'small', precision := 1.5)", "precision"),
         ("llm_filter('{}', 'x', cascade := 'small', min_confidence := 0.5)", "min_confidence"),
-        ("llm_score('{}', 'x', cascade := 'small')", "no option 'cascade'"),
         ("llm_classify('{}', 'x', choices := ['a', 'b'], accuracy := 0.9)", "accuracy needs cascade"),
         ("llm_classify('{}', 'x', choices := ['a', 'b'], cascade := 'small', recall := 1)", "'recall'"),
         ("llm_filter('{}', 'x', cascade := 'nosuchmodel')", "no model 'nosuchmodel'"),

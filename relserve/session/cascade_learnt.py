@@ -1,0 +1,108 @@
+"""The rows of a cascade whose proxy is learnt from the large model's first answers."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from relserve.call.answer_types import Answer
+from relserve.call.option_values import Options
+from relserve.errors import ModelError
+from relserve.policies.cascading.learnt import Learnt, Numbers, learn
+from relserve.policies.cascading.policy import FloatArray
+from relserve.session.cascade_rows import CascadeResult, CascadeRows, FilterRows, LabelRows
+
+LIBRARY, EXTRA = "sklearn", "pip install 'relserve[embed]'"
+
+
+class LearntRows:
+    """Rows that are first asked to learn from, then decided as those of any other proxy; see `CascadeRows`.
+
+    Args:
+        function: llm_filter, llm_classify or llm_score.
+        numbers: what is known of each row, [rows, numbers].
+    """
+
+    def __init__(self, function: str, numbers: Numbers, options: Options, seed: int) -> None:
+        self._function, self._options, self._seed = function, options, seed
+        self._course = learn(numbers, np.random.default_rng([seed, 1]))
+        self._batch: list[int] = []
+        self._rows: CascadeRows | None = None
+        self._send(None)
+
+    def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
+        """See `CascadeRows`."""
+        while self._rows is None:
+            if unanswered := [row for row in self._batch if row not in answers]:
+                return unanswered
+            self._send([self._class_of(answers[row]) for row in self._batch])
+        return self._rows.rows_to_ask(answers)
+
+    def result(self, answers: Mapping[int, Answer]) -> CascadeResult:
+        """See `CascadeRows`."""
+        assert self._rows is not None, "rows are asked first"
+        return self._rows.result(answers)
+
+    def _send(self, answered: Sequence[Any] | None) -> None:
+        try:
+            batch = next(self._course) if answered is None else self._course.send(answered)
+            self._batch = batch.tolist()
+        except StopIteration as end:
+            self._rows = self._decided(end.value)
+
+    def _class_of(self, answer: Answer) -> Any:
+        """What is learnt of an answer: scores that are nearly the same are the same."""
+        if self._function != "llm_score" or answer.value is None:
+            return answer.value
+        return round(answer.value / self._step) * self._step
+
+    @property
+    def _step(self) -> float:
+        """Between scores that are told apart."""
+        return max((self._options.error or 0.0) / 2, 0.01)
+
+    def _decided(self, learnt: Learnt) -> CascadeRows:
+        if self._function == "llm_filter":
+            yes = [float(each is True) for each in learnt.classes]
+            return FilterRows(learnt.shares @ np.array(yes), self._options, self._seed)
+        near = _near(learnt.classes, self._options.error)
+        sure = learnt.shares @ near
+        labels = [learnt.classes[best] for best in np.nan_to_num(sure).argmax(axis=1)]
+        return LabelRows(labels, np.minimum(sure.max(axis=1), 1.0), self._options, self._seed)
+
+
+def vectors_of(told: Sequence[Answer]) -> Numbers:
+    """The vectors of rows, as llm_embed gives them, [rows, numbers]; NaN for a row without one."""
+    lists = [None if each.value is None else msgspec.json.decode(each.value) for each in told]
+    size = max((len(each) for each in lists if each is not None), default=1)
+    return np.array([[np.nan] * size if each is None else each for each in lists], np.float32)
+
+
+def numbers_of(told: Sequence[Answer]) -> FloatArray:
+    """The small model's scores and their squares, from 0 to 1, [rows, 2]; NaN where it failed."""
+    scores = np.array([np.nan if each.value is None else each.value for each in told], np.float64)
+    low, high = np.nanmin(scores), np.nanmax(scores)
+    scores = (scores - low) / max(high - low, 1e-9)
+    return np.stack([scores, scores**2], axis=1)
+
+
+def check_installed() -> None:
+    """See that what learns is there.
+
+    Raises:
+        ModelError: it is not.
+    """
+    if importlib.util.find_spec(LIBRARY) is None:
+        raise ModelError(f"cascade: what learns from answers is not installed: {EXTRA}")
+
+
+def _near(classes: Sequence[Any], error: float | None) -> FloatArray:
+    """Which class makes which one right, [classes, classes]."""
+    if error is None or classes == (None,):
+        return np.eye(len(classes))
+    found = np.array(classes, np.float64)
+    return (np.abs(found[:, None] - found[None, :]) <= error + 1e-9).astype(np.float64)
