@@ -86,9 +86,9 @@ __all__.sort()
 
 
 def __getattr__(name: str) -> Any:
-    if name == "llm_agg":
+    if name in ("llm_agg", "llm_rank"):
         raise AttributeError(
-            "llm_agg is an SQL aggregate: relserve.connect().sql('SELECT k, llm_agg(..) FROM df GROUP BY k')"
+            f"{name} is an SQL aggregate: relserve.connect().sql('SELECT k, {name}(..) FROM df GROUP BY k')"
         )
     if name not in _HOME_OF:
         raise AttributeError(f"module 'relserve' has no attribute {name!r}")

@@ -53,6 +53,7 @@ class Options:
     accuracy: float | None = None
     error: float | None = None
     confidence: float | None = None
+    k: int | None = None  # values of an order, from the first on; None: all
 
     @property
     def models(self) -> tuple[str | None, ...]:

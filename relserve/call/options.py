@@ -74,6 +74,7 @@ _COMMON = (
 )  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
+PAIR = ("1", "2")  # which of two values comes first
 WORDS = "wordllama"  # the model of llm_embed; see `relserve.machine.word_vectors`
 EMBEDDING = "embedding"  # as a cascade: what is learnt from the large model's answers by vectors
 # Of what is not written there is no sampling, and no thoughts come before it.
@@ -132,6 +133,13 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     ),
     "llm_quote": FunctionSpec((*_TYPED, "offsets"), (), lambda o: Quote(o.offsets), schema='"VARCHAR"'),
     "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
+    "llm_rank": FunctionSpec(
+        (*(name for name in _GROUPS if name != "stop"), "k"),
+        (),
+        lambda o: ChoiceAnswer(PAIR),
+        aggregate=True,
+        schema='["VARCHAR"]',
+    ),
     "llm_int": _single_number("BIGINT"),
     "llm_double": _single_number("DOUBLE"),
     "llm_bool": _single("BOOLEAN"),

@@ -55,6 +55,7 @@ CALLS = {
         ({"product": "kettle", "days": 2},),
     ),
     "llm_agg": SampleCall("'Sum up in one sentence: {}', text, max_tokens := 48"),
+    "llm_rank": SampleCall("'Which is longer? {}', text"),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.types as kinds
-from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST
+from relserve_duckdb.text.call_limits import AGGREGATE, LISTS
 from relserve_duckdb.udf.macros import GROUP, LIST, ROW, Slots, body_of, parameters_of
 from relserve_duckdb.udf.site import sql_type_of
 
@@ -58,9 +58,10 @@ def start_up(extension: Path, duckdb_major: int) -> str:
     for function, spec in FUNCTIONS.items():
         if not spec.aggregate:
             lines.append(_macro(function, function, ROW, duckdb_major))
-    if duckdb_major < 2:
-        lines.append(_macro(AGGREGATE, AGGREGATE, GROUP, duckdb_major))
-    lines.append(_macro(AGGREGATE_LIST, AGGREGATE, LIST, duckdb_major))
+    for function, listed in LISTS.items():
+        if function != AGGREGATE or duckdb_major < 2:
+            lines.append(_macro(function, function, GROUP, duckdb_major))
+        lines.append(_macro(listed, function, LIST, duckdb_major))
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""llm_agg calls with DISTINCT, ORDER BY, FILTER or OVER in a text, found by its tokens.
+"""llm_agg and llm_rank calls with DISTINCT, ORDER BY, FILTER or OVER in a text, found by its tokens.
 
 DuckDB's parser takes them for every function, its binder for aggregates alone. Tokens, not a tree: a call is
 found in whatever statement it stands, and where each of its parts begins and ends is known.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType
 
 from relserve.errors import UsageError
-from relserve_duckdb.text.call_limits import AGGREGATE, one_value_only
+from relserve_duckdb.text.call_limits import LISTS, one_value_only
 from relserve_duckdb.text.tokens import Tokens, TokenSpan, argument_name, arguments, closing, outside_brackets
 
 _PARAMETERS = ("prompt", "value")
@@ -24,12 +24,14 @@ class AggregateCall:
 
     Attributes:
         span: the whole of it, FILTER and OVER included.
+        function: `llm_agg` or `llm_rank`.
         options: the named arguments, `name := value`.
         order: ORDER BY with what follows inside the parentheses, None where there is none.
         after: FILTER (..) and OVER, behind the parentheses.
     """
 
     span: TokenSpan
+    function: str
     distinct: bool
     template: TokenSpan
     value: TokenSpan
@@ -48,7 +50,7 @@ def find_aggregate_calls(tokens: Tokens) -> dict[int, AggregateCall]:
     """
     calls = {}
     for i, token in enumerate(tokens[:-1]):
-        is_name = token.token_type in _NAMES and token.text.lower() == AGGREGATE
+        is_name = token.token_type in _NAMES and token.text.lower() in LISTS
         behind_dot = i > 0 and tokens[i - 1].token_type is TokenType.DOT
         if is_name and not behind_dot and tokens[i + 1].token_type is TokenType.L_PAREN:
             call = _read(tokens, i)
@@ -68,17 +70,18 @@ def _read(tokens: Tokens, name: int) -> AggregateCall | None:
         return None
     given = list(arguments(tokens, first, end if order is None else order.first))
     options = tuple(each for each in given if argument_name(tokens, each) not in (None, *_PARAMETERS))
-    template, value = _template_and_value(tokens, given)
+    function = tokens[name].text.lower()
+    template, value = _template_and_value(function, tokens, given)
     after = TokenSpan(end + 1, last) if last > end else None
-    return AggregateCall(TokenSpan(name, last), distinct, template, value, options, order, after)
+    return AggregateCall(TokenSpan(name, last), function, distinct, template, value, options, order, after)
 
 
-def _template_and_value(tokens: Tokens, found: list[TokenSpan]) -> tuple[TokenSpan, TokenSpan]:
+def _template_and_value(function: str, tokens: Tokens, found: list[TokenSpan]) -> tuple[TokenSpan, TokenSpan]:
     given = [each for each in found if argument_name(tokens, each) is None]
     for parameter in _PARAMETERS:
         given += [TokenSpan(e.first + 2, e.last) for e in found if argument_name(tokens, e) == parameter]
     if len(given) != 2:
-        raise UsageError(one_value_only(max(len(given) - 1, 0)))
+        raise UsageError(one_value_only(function, max(len(given) - 1, 0)))
     template, value = given
     return template, value
 

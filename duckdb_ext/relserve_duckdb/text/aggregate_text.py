@@ -1,6 +1,6 @@
-"""A text whose llm_agg calls have DISTINCT, ORDER BY, FILTER or OVER, as DuckDB can run it.
+"""A text whose llm_agg and llm_rank calls have DISTINCT, ORDER BY, FILTER or OVER, as DuckDB can run it.
 
-llm_agg is a macro, and a macro cannot take them; DuckDB's list() can. So `llm_agg('t', x ORDER BY y) FILTER
+Both are macros, and a macro cannot take them; DuckDB's list() can. So `llm_agg('t', x ORDER BY y) FILTER
 (WHERE c)` becomes `temp.main.llm_agg_list('t', system.main.list(x ORDER BY y) FILTER (WHERE c))`, where it
 stands: by their whole names, for a database may have macros of the short ones. Columns keep the names that
 the user's text gives them, and where each character comes from is known, so that errors quote it.
@@ -16,7 +16,7 @@ from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.text.aggregate_calls import AggregateCall, find_aggregate_calls
-from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING
+from relserve_duckdb.text.call_limits import ASCENDING, LISTS
 from relserve_duckdb.text.select_items import select_items
 from relserve_duckdb.text.stand_in import StandIn, TextPiece
 from relserve_duckdb.text.tokens import Tokens, TokenSpan, tokens_of
@@ -35,7 +35,7 @@ def aggregate_text(written: str, name_of: NameOf) -> StandIn | None:
     Raises:
         UsageError: a call has not one value.
     """
-    if AGGREGATE not in written.lower():
+    if not any(function in written.lower() for function in LISTS):
         return None
     try:
         tokens = tokens_of(written)
@@ -111,7 +111,7 @@ class _Writer:
 
     def _write_call(self, call: AggregateCall) -> None:
         first = call.span.first
-        self._put(f"temp.main.{AGGREGATE_LIST}(", first)
+        self._put(f"temp.main.{LISTS[call.function]}(", first)
         self.write(call.template, call.span)
         self._put(f", system.main.list({'DISTINCT ' * call.distinct}", first)
         self.write(call.value, call.span)

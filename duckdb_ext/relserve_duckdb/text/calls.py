@@ -13,10 +13,9 @@ from relserve.call.options import FUNCTIONS, parse_options
 from relserve.call.template import Template, has_placeholders, swapped
 from relserve.errors import TemplateError, UsageError
 from relserve_duckdb.text.call_limits import (
-    AGGREGATE,
-    AGGREGATE_LIST,
     ASCENDING,
     CALLED,
+    LISTS,
     MAX_VALUES,
     TEXT2SQL_QUERY,
     one_value_only,
@@ -63,7 +62,7 @@ def check_call(call: LlmCall, parameters: Parameters) -> None:
         _check_question(call)
         return
     if _is_aggregate(call.function) and len(call.values) != 1:
-        raise UsageError(one_value_only(len(call.values)))
+        raise UsageError(one_value_only(call.function, len(call.values)))
     if len(call.values) > MAX_VALUES:
         raise UsageError(too_many_values(call.function))
     if call.template is None:
@@ -181,7 +180,7 @@ def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
 def _function_of(node: exp.Anonymous) -> str:
     """The function that a node calls, as users name it."""
     name = node.name.lower()
-    return AGGREGATE if name == AGGREGATE_LIST else name
+    return next((function for function, listed in LISTS.items() if listed == name), name)
 
 
 def _is_aggregate(function: str) -> bool:
@@ -208,7 +207,7 @@ def _read(node: exp.Anonymous, function: str) -> LlmCall:
     values = positional[1:]
     if _is_aggregate(function) and "value" in named:
         values.append(named.pop("value"))
-    if node.name.lower() == AGGREGATE_LIST:
+    if node.name.lower() in LISTS.values():
         named.pop(ASCENDING, None)
     return LlmCall(node, function, template, tuple(values), named)
 

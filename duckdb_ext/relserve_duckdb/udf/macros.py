@@ -10,7 +10,7 @@ such as `||` as functions too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -19,14 +19,12 @@ from relserve.call.decided import FIELD_TYPES
 from relserve.call.options import FUNCTIONS, FunctionSpec
 from relserve.call.questions import KINDS
 from relserve.call.verbatim import PLACED
-from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES, TEXT2SQL_QUERY
+from relserve_duckdb.text.call_limits import ASCENDING, LISTS, MAX_VALUES, TEXT2SQL_QUERY
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
-from relserve_duckdb.udf import calibrate_macro, evaluate_macro, similar_macro
+from relserve_duckdb.udf import calibrate_macro, evaluate_macro, ranking_macros, similar_macro
 from relserve_duckdb.udf.calibrate_macro import CALIBRATE
 from relserve_duckdb.udf.connection_state import ConnectionState
-from relserve_duckdb.udf.evaluate_macro import EVALUATE
-from relserve_duckdb.udf.similar_macro import SIMILAR
 from relserve_duckdb.udf.site import UNREADABLE, UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
 
@@ -74,6 +72,14 @@ _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
     ELSE system.main.to_json(schema)::VARCHAR END"""
 
 
+_PLAIN: Mapping[str, Callable[[], str]] = {  # the table macros that are SQL over the others
+    evaluate_macro.EVALUATE: evaluate_macro.definition,
+    similar_macro.SIMILAR: similar_macro.similar,
+    similar_macro.DEDUP: similar_macro.dedup,
+    similar_macro.SIM_JOIN: similar_macro.sim_join,
+    ranking_macros.TOP: ranking_macros.top,
+    ranking_macros.RERANK: ranking_macros.rerank,
+}
 _made: dict[int, list[duckdb.Statement]] = {}  # by the number of the UDFs, of which few are in use at once
 
 
@@ -126,15 +132,16 @@ def _parsed(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> Iterator[duckdb.State
     for function, spec in FUNCTIONS.items():
         signature = _signature(function, GROUP if spec.aggregate else ROW, udfs)
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {function}{signature}")
-    signature = _signature(AGGREGATE, LIST, udfs)
-    yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {AGGREGATE_LIST}{signature}")
+    for function, name in LISTS.items():
+        signature = _signature(function, LIST, udfs)
+        yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}{signature}")
     signature = _question_signature(udfs)
     yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {TEXT2SQL_QUERY}{signature}")
     for name in TABLES:
         call = f"SELECT system.main.unnest({udfs.name_of(name)}({KEY}), max_depth := 2)"
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
-    for name, made in ((EVALUATE, evaluate_macro.definition()), (SIMILAR, similar_macro.definition())):
-        yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}{made}")
+    for name, definition in _PLAIN.items():
+        yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}{definition()}")
     fitted = calibrate_macro.definition(udfs.name_of(CALIBRATE), KEY)
     yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {CALIBRATE}{fitted}")
 

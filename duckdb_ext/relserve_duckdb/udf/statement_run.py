@@ -16,9 +16,11 @@ from relserve.errors import Cancelled
 from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
 from relserve.session.open_relquery import NULL, OpenRelQuery
+from relserve.session.ranked import rank_groups
 from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
 from relserve.text2sql.guard.watchdog import Watchdog
+from relserve_duckdb.text.call_limits import RANK
 from relserve_duckdb.udf.client import Teller
 from relserve_duckdb.udf.memo import Memo, Wanted, folded_of, relquery_of
 from relserve_duckdb.udf.question_site import Answers, AskedQuestions, QuestionSite
@@ -195,7 +197,8 @@ class StatementRun:
         opened = self._opened(site)
         with self.client.progress() as progress:
             if FUNCTIONS[site.function].aggregate:
-                answers = answer_groups(relquery_of(wanted, site), opened, progress).answers
+                answer = rank_groups if site.function == RANK else answer_groups
+                answers = answer(relquery_of(wanted, site), opened, progress).answers
                 return answers[: len(wanted.prompts)]
             folded = folded_of(wanted, site)
             answers = opened.ask_folded(

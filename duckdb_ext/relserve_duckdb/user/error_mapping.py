@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import duckdb
 
 from relserve.errors import Cancelled, OptionError, RelserveError, UsageError
-from relserve_duckdb.text.call_limits import AGGREGATE, only_in_a_text
+from relserve_duckdb.text.call_limits import LISTS, only_in_a_text
 from relserve_duckdb.text.quoted_errors import quoting_the_user
 from relserve_duckdb.udf.connection_state import ConnectionState
 
@@ -46,8 +46,9 @@ def own_errors(state: ConnectionState) -> Iterator[None]:
 def _told(error: duckdb.Error, state: ConnectionState) -> Exception | None:
     """What to tell instead of DuckDB's error about a text of ours; None where that says it well."""
     message = str(error)
-    if f'Function "{AGGREGATE}" is a Macro Function' in message:
-        return UsageError(only_in_a_text())
+    for function in LISTS:
+        if f'Function "{function}" is a Macro Function' in message:
+            return UsageError(only_in_a_text(function))
     if message.endswith(_VARYING_TYPE):
         return OptionError(
             "the schema of llm_extract() and the questions of llm_decide() tell the type of the answers, so "

@@ -17,7 +17,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import duckdb
-from relserve_duckdb.text.call_limits import AGGREGATE_LIST, CALLED
+from relserve_duckdb.text.call_limits import CALLED, LISTS
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
 from relserve.errors import ForbiddenError
@@ -44,7 +44,7 @@ _POSTGRESQLS = frozenset(  # types that texts of clients name, and that DuckDB h
     "jsonb regclass regtype regproc regprocedure regnamespace regrole regoper regoperator".split()
 )
 _FUNCTIONS = ("macro", "function")
-_MODELS = frozenset([*CALLED, AGGREGATE_LIST, TEXT2SQL])  # functions that ask one
+_MODELS = frozenset([*CALLED, *LISTS.values(), TEXT2SQL])  # functions that ask one
 _RELATIONS = ("table", "view")
 _WITH_COLUMNS = ("table", "index")
 _SCHEMAS = frozenset(["system", "temp", "pg_catalog", "information_schema", "_pg"])

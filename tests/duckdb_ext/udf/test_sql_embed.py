@@ -63,3 +63,31 @@ def test_the_most_similar_rows_of_a_table_come_first(con: relserve.Connection) -
 def test_what_gives_no_vector_is_an_error(con: relserve.Connection, call: str, told: str) -> None:
     with pytest.raises((OptionError, duckdb.Error), match=told):
         con.sql(f"SELECT {call}").fetchall()
+
+
+@pytest.fixture
+def mails(con: relserve.Connection) -> relserve.Connection:
+    con.execute(f"CREATE TABLE mails AS FROM {TEXTS}")
+    con.execute("INSERT INTO mails VALUES (4, 'where is my  shipment?'), (5, 'the parcel came late')")
+    con.execute("CREATE TABLE vectors AS SELECT id, llm_embed(body)::FLOAT[256] AS v FROM mails")
+    return con
+
+
+@pytest.mark.parametrize("place", ["'mails', body", "'vectors', v"])
+def test_a_column_of_vectors_is_compared_as_it_is(mails: relserve.Connection, place: str) -> None:
+    assert mails.sql(f"SELECT id FROM llm_similar({place}, {LATE}, k := 2)").fetchall() == [(5,), (1,)]
+    assert mails.sql(f"SELECT id FROM llm_dedup({place})").fetchall() == [(1,), (2,), (3,), (5,)]
+    assert len(mails.sql(f"FROM llm_dedup({place}, similarity := 1.1)").fetchall()) == 5
+
+
+@pytest.mark.parametrize("place", ["'mails', body", "'vectors', v"])
+def test_each_row_has_its_most_similar_partners(mails: relserve.Connection, place: str) -> None:
+    mails.execute(
+        "CREATE TABLE topics AS FROM (VALUES ('parcel', 1), ('password', 2), (NULL, 3)) t(topic, n)"
+    )
+    call = f"FROM llm_sim_join('topics', topic, {place}, k := 2)"
+    rows = mails.sql(f"SELECT topic, list(id ORDER BY similarity DESC) {call} GROUP BY 1").fetchall()
+    found = dict(rows)
+    assert found.keys() == {"parcel", "password"}
+    assert (found["parcel"][0], found["password"][0]) == (5, 2)
+    assert {len(ids) for ids in found.values()} == {2}

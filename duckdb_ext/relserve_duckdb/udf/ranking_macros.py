@@ -1,0 +1,42 @@
+"""`FROM llm_top(..)` and `FROM llm_rerank(..)`: the first few rows of a table, as a model orders them.
+
+Table macros in plain SQL over the llm functions. Functions have their catalog and schema before them, as in
+all macros here.
+"""
+
+from __future__ import annotations
+
+from relserve_duckdb.udf.similar_macro import cosine, vector
+
+TOP = "llm_top"
+RERANK = "llm_rerank"
+MOST_ROWS = 10  # where a call says no k
+NUM_CANDIDATES = 50  # rows that llm_rerank asks about, where a call says nothing
+RELEVANCE = "Does this text answer the query?\nQuery: {}\nText: {}"
+
+
+def top() -> str:
+    """The parameters and the body of llm_top. Rows of equal values have equal ranks."""
+    ranked = "temp.main.llm_rank(prompt, value, k := k, model := model)"
+    rank = "system.main.list_position((SELECT first_ones FROM __llm_ranked), value::VARCHAR)"
+    return f"""(data, prompt, value, k := {MOST_ROWS}, model := NULL) AS TABLE
+        WITH __llm_ranked AS MATERIALIZED (
+            SELECT {ranked} AS first_ones FROM system.main.query_table(data)
+        )
+        SELECT * FROM (SELECT *, {rank} AS rank FROM system.main.query_table(data))
+        WHERE rank IS NOT NULL ORDER BY rank"""
+
+
+def rerank() -> str:
+    """The parameters and the body of llm_rerank."""
+    near, given = (vector(name, "embed_model") for name in ("value", "wanted"))
+    similarity = cosine(near, given, "value IS NOT NULL")
+    relevance = f"temp.main.llm_prob('{RELEVANCE}', wanted, value, model := model)"
+    return f"""(data, value, wanted, k := {MOST_ROWS}, among := {NUM_CANDIDATES}, model := NULL,
+            embed_model := NULL) AS TABLE
+        WITH __llm_near AS MATERIALIZED (
+            SELECT *, {similarity} AS similarity FROM system.main.query_table(data)
+            ORDER BY similarity DESC NULLS LAST LIMIT among
+        )
+        SELECT *, {relevance} AS relevance FROM __llm_near
+        ORDER BY relevance DESC NULLS LAST, similarity DESC NULLS LAST LIMIT k"""
