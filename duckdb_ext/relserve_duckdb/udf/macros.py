@@ -22,8 +22,15 @@ from relserve.call.verbatim import PLACED
 from relserve_duckdb.text.call_limits import ASCENDING, LISTS, MAX_VALUES, TEXT2SQL_QUERY
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
-from relserve_duckdb.udf import calibrate_macro, evaluate_macro, ranking_macros, similar_macro
+from relserve_duckdb.udf import (
+    calibrate_macro,
+    cluster_macros,
+    evaluate_macro,
+    ranking_macros,
+    similar_macro,
+)
 from relserve_duckdb.udf.calibrate_macro import CALIBRATE
+from relserve_duckdb.udf.cluster_macros import CLUSTER, TOPICS
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import UNREADABLE, UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
@@ -80,6 +87,11 @@ _PLAIN: Mapping[str, Callable[[], str]] = {  # the table macros that are SQL ove
     ranking_macros.TOP: ranking_macros.top,
     ranking_macros.RERANK: ranking_macros.rerank,
 }
+_OVER_UDFS = (  # table macros, and the UDF that each calls
+    (CALIBRATE, CALIBRATE, calibrate_macro.definition),
+    (CLUSTER, CLUSTER, cluster_macros.cluster),
+    (TOPICS, CLUSTER, cluster_macros.topics),
+)
 _made: dict[int, list[duckdb.Statement]] = {}  # by the number of the UDFs, of which few are in use at once
 
 
@@ -142,8 +154,9 @@ def _parsed(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> Iterator[duckdb.State
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
     for name, definition in _PLAIN.items():
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}{definition()}")
-    fitted = calibrate_macro.definition(udfs.name_of(CALIBRATE), KEY)
-    yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {CALIBRATE}{fitted}")
+    for name, udf, made in _OVER_UDFS:
+        body = made(udfs.name_of(udf), KEY)
+        yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}{body}")
 
 
 def _signature(function: str, slots: Slots, udfs: Udfs) -> str:

@@ -15,6 +15,7 @@ from relserve.call.relquery import CallSite
 from relserve.errors import Cancelled
 from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
+from relserve.session.clusters import Clusters
 from relserve.session.open_relquery import NULL, OpenRelQuery
 from relserve.session.ranked import rank_groups
 from relserve.session.round import UNASKED, Enough
@@ -59,6 +60,7 @@ class StatementRun:
         execution: what it belongs to.
         memo: its answers.
         skipped: its prompts that need no answer.
+        clusters: that its calls of llm_cluster and llm_topics have found, by what they were found from.
         trace: the span below which it asks, in whichever thread; None: nobody traces.
         watchdog: ends it at the limits of a question's SQL in it. Held by the runner alone, for DuckDB's
             catalog holds the functions, and so this, which would hold DuckDB's connection by it.
@@ -76,6 +78,7 @@ class StatementRun:
         self.session, self.client, self.execution = session, client, execution
         self.memo, self._questions = Memo(keeps_answers), questions
         self.skipped = SkippedPrompts(count_changes)
+        self.clusters: dict[bytes, Clusters] = {}
         self.trace = traces.carried()
         self.watchdog: weakref.ref[Watchdog] | None = None
         self._asked: set[Site] = set()  # call sites

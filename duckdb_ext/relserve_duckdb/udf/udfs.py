@@ -23,8 +23,9 @@ from relserve.errors import UsageError
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, USAGE_SCHEMA, History
 from relserve.session.workflows import STEP_SCHEMA, WORKFLOW_SCHEMA
 from relserve_duckdb.text.call_limits import CALLED
-from relserve_duckdb.udf import calibrate_macro
+from relserve_duckdb.udf import calibrate_macro, cluster_macros
 from relserve_duckdb.udf.calibrate_macro import CALIBRATE
+from relserve_duckdb.udf.cluster_macros import CLUSTER
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import ARROW_TYPES, sql_type_of
 
@@ -101,6 +102,9 @@ class Udfs:
         kind = _struct_type(calibrate_macro.ROW)
         fit = _calibrating(self._states)
         self._create(CALIBRATE, fit, calibrate_macro.PARAMETERS, kind, side_effects=True)
+        put = _clustering(self._states)
+        kind = _list_type(cluster_macros.ROW)
+        self._create(CLUSTER, put, cluster_macros.PARAMETERS, kind, side_effects=True)
 
     def _create(
         self,
@@ -117,7 +121,7 @@ class Udfs:
         )  # fmt: skip
 
     def _remove(self) -> None:
-        for name in (*CALLED, *TABLES, CALIBRATE):
+        for name in (*CALLED, *TABLES, CALIBRATE, CLUSTER):
             self._con.remove_function(self._name_of(name))
         self._is_in_catalog = False
 
@@ -143,6 +147,12 @@ def _listing(states: States, table: Callable[[History], pa.Table]) -> Callable[.
 def _calibrating(states: States) -> Callable[..., Any]:
     return lambda keys, names, labelled: calibrate_macro.calibrated(
         _state_of(states, keys), names.to_pylist(), labelled.to_pylist()
+    )
+
+
+def _clustering(states: States) -> Callable[..., Any]:
+    return lambda keys, numbers, rows: cluster_macros.clustered(
+        _state_of(states, keys), numbers.to_pylist(), rows
     )
 
 
@@ -183,7 +193,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us") if kinds.is_timestamp(kind) else kind
 
 
-def _list_type(schema: pa.Schema) -> str:
+def _list_type(schema: Iterable[pa.Field]) -> str:
     return f"{_struct_type(schema)}[]"
 
 
