@@ -9,6 +9,7 @@ from relserve.call.checks import is_field_name, text, texts, whole
 from relserve.call.decisions import PriorOf, Read
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
+from relserve.call.option_values import JoinBy
 from relserve.call.questions import MOST_LEVELS, TypedQuestion, read_questions
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
 from relserve.call.thinking import TOKENS_OF
@@ -61,6 +62,14 @@ def prior(name: str, value: Any) -> PriorOf:
         if value == known:
             return cast(PriorOf, known)
     raise OptionError(f"{name} must be 'none' or 'empty' (that of empty inputs is taken out), not {value!r}")
+
+
+def join(name: str, value: Any) -> JoinBy:
+    """How the pairs of a join are asked."""
+    for known in get_args(JoinBy):
+        if value == known:
+            return cast(JoinBy, known)
+    raise OptionError(f"{name} must be one of {', '.join(map(repr, get_args(JoinBy)))}, not {value!r}")
 
 
 def field_order(name: str, value: Any) -> str:

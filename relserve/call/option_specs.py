@@ -86,6 +86,9 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "recall": OptionSpec("DOUBLE", "of the rows that a cascade should keep (0.95)", number(1e-6, 1)),
     "accuracy": OptionSpec("DOUBLE", "of the labels or scores that a cascade gives (0.95)", number(1e-6, 1)),
     "error": OptionSpec("DOUBLE", "how far a cascade's score may be from the large model's", number(0, 1e9)),
+    "join": OptionSpec(
+        "VARCHAR", "how a condition of two tables is asked: 'pairs' (default), 'auto', ..", option_checks.join
+    ),
     "confidence": OptionSpec("DOUBLE", "how probably a cascade reaches it (0.95)", number(0.5, 0.9999)),
     "k": OptionSpec("BIGINT", "how many values to give, from the first on (all)", whole(1, 10**9)),
 }

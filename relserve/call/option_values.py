@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from relserve.call.decisions import PriorOf, Read
 from relserve.call.questions import TypedQuestion
 from relserve.call.slo import Slo
 from relserve.call.turns import CallExample
+
+JoinBy = Literal["pairs", "classify", "blocks", "candidates", "auto"]
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,17 @@ class Options:
     error: float | None = None
     confidence: float | None = None
     k: int | None = None  # values of an order, from the first on; None: all
+    join: JoinBy = "pairs"
 
     @property
     def models(self) -> tuple[str | None, ...]:
         """Those that the call asks; None: the default model."""
         return (self.model,) if self.cascade is None else (self.model, self.cascade)
+
+    @property
+    def asks_fewer(self) -> bool:
+        """Whether some prompts are answered without asking them; which ones is not known before."""
+        return self.cascade is not None or self.join != "pairs"
 
     @property
     def score_bounds(self) -> tuple[float, float]:

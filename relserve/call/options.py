@@ -114,7 +114,9 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         lambda o: _choice_of(o) if o.choices else Text(grammar=_held_to(o)),
     ),
     "llm_filter": FunctionSpec(
-        (*_TYPED, "min_confidence", "cascade", "precision", "recall", "confidence"), (), lambda o: YesNo()
+        (*_TYPED, "min_confidence", "cascade", "precision", "recall", "confidence", "join"),
+        (),
+        lambda o: YesNo(),
     ),
     "llm_classify": FunctionSpec(
         (*_TYPED, "choices", "min_confidence", "cascade", "accuracy", "confidence"),
@@ -242,8 +244,10 @@ def _check_bounds(function: str, options: Options) -> None:
 def _check_cascade(function: str, options: Options, given: Iterable[str]) -> None:
     """See that a cascade's targets have a cascade, and that it has two models and knows what is near."""
     targets = [name for name in given if name in OF_CASCADES and name != "cascade"]
+    if options.join != "pairs" and options.min_confidence is not None:
+        raise OptionError("min_confidence is of the answer about one pair; leave it or join out")
     if options.cascade is None:
-        if targets:
+        if targets and options.join == "pairs":
             raise OptionError(f"{targets[0]} needs cascade := 'MODEL', a small model that decides most rows")
         return
     if options.cascade == options.model:

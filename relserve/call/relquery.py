@@ -70,7 +70,7 @@ class CallSite:
         shaping = replace(
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
             deadline=None, slo=None, calibration=None, max_rows=None, max_tokens_total=None, max_cost=None,
-            cascade=None, precision=None, recall=None, accuracy=None, error=None, confidence=None,
+            cascade=None, precision=None, recall=None, accuracy=None, error=None, confidence=None, join="pairs",
         )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping)).encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()[:16]
@@ -96,7 +96,8 @@ class CallSite:
     @cached_property
     def hangs_on_values(self) -> bool:
         """Whether what is asked hangs on the values of all rows, and not on what each one renders to."""
-        return FUNCTIONS[self.function].aggregate or self.options.field_order == "free" or self.quotes
+        by_values = self.options.field_order == "free" or self.options.join != "pairs"
+        return FUNCTIONS[self.function].aggregate or by_values or self.quotes
 
     @property
     def quotes(self) -> bool:

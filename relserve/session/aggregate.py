@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import RelQuery
 from relserve.errors import FailureKind
-from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.progress import Progress
 from relserve.session.result import Result
 
@@ -39,7 +39,7 @@ def split(texts: Sequence[str], max_chars: int, at_least: int = 1) -> list[Seque
     return list(parts)
 
 
-def answer_groups(relquery: RelQuery, opened: OpenRelQuery, progress: Progress | None = None) -> Result:
+def answer_groups(relquery: RelQuery, opened: RelQueryInRounds, progress: Progress | None = None) -> Result:
     """Answer about groups.
 
     On record, the relQuery's rows are the parts of the groups' values, each for as many table rows as its
@@ -135,7 +135,7 @@ class _Group:
 
 
 def _ask(
-    opened: OpenRelQuery, todo: Sequence[tuple[_Group, _Part]], num_null: int, progress: Progress | None
+    opened: RelQueryInRounds, todo: Sequence[tuple[_Group, _Part]], num_null: int, progress: Progress | None
 ) -> None:
     """One round. The prompts that will combine the answers of groups in parts are announced already."""
     rows: list[tuple[str | None]] = [(numbered(part.texts),) for _, part in todo]

@@ -15,6 +15,7 @@ from relserve.errors import OptionError
 from relserve.session.cascade_learnt import LearntRows, check_installed, numbers_of, vectors_of
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, rows_told
 from relserve.session.folding import FoldedRows
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.progress import Progress
 from relserve.session.round import UNASKED, Enough
@@ -70,7 +71,7 @@ class CascadedRelQuery(OpenRelQuery):
         others: of `OpenRelQuery`.
     """
 
-    def __init__(self, site: CallSite, proxy: OpenRelQuery, *others: Any, **named: Any) -> None:
+    def __init__(self, site: CallSite, proxy: RelQueryInRounds, *others: Any, **named: Any) -> None:
         super().__init__(plain_site(site), *others, **named)
         if proxy.record.model == self.record.model:
             raise OptionError(
@@ -101,7 +102,7 @@ class CascadedRelQuery(OpenRelQuery):
         rows = self._rows([told[row] for row in order], [folded.prompts[row] for row in order])
         known: dict[int, Answer] = {}
         while batch := rows.rows_to_ask(known):
-            came = super().ask_folded(_part(folded, [order[at] for at in batch]), inputs, progress=progress)
+            came = super().ask_folded(folded.part([order[at] for at in batch]), inputs, progress=progress)
             known.update(zip(batch, came, strict=True))
         result = rows.result(known)
         self._note(result, len(order))
@@ -149,11 +150,3 @@ class CascadedRelQuery(OpenRelQuery):
             f"{result.told}"
         )
         self.record.cascade = self._proxy.record.cascade = f"{self.record.rel_id}: {text}"
-
-
-def _part(folded: FoldedRows, numbers: Sequence[int]) -> FoldedRows:
-    """Some of the distinct prompts, as the rows of a round."""
-    return FoldedRows(
-        [folded.prompts[each] for each in numbers], [folded.num_rows_of[each] for each in numbers],
-        frozenset(), range(len(numbers)), 0,
-    )  # fmt: skip

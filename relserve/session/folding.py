@@ -23,6 +23,7 @@ class FoldedRows(NamedTuple):
         prompt_of_row: the number of each row's prompt; None for a row that a NULL leaves without one.
         num_null: table rows without a prompt.
         grammars: of the distinct prompts' replies; None: no row has one of its own.
+        asks_again: the caller asks what fails in another way, so that no failure of these is on record.
     """
 
     prompts: list[str]
@@ -31,11 +32,17 @@ class FoldedRows(NamedTuple):
     prompt_of_row: Sequence[int | None]
     num_null: int
     grammars: list[Grammar | None] | None = None
+    asks_again: bool = False
 
     @property
     def keys(self) -> Sequence[Key]:
         """What tells the distinct prompts apart: themselves, and the grammars of their replies."""
         return self.prompts if self.grammars is None else _keys(self.prompts, self.grammars)
+
+    def part(self, numbers: Sequence[int]) -> FoldedRows:
+        """Some of the distinct prompts, by their numbers, as the rows of a round."""
+        prompts, num_rows_of = self.prompts, self.num_rows_of
+        return folded_before([prompts[each] for each in numbers], [num_rows_of[each] for each in numbers])
 
     def spread(self, each: Sequence[T], null: T) -> list[T]:
         """What was found for each distinct prompt, in the order of the rows; `null` where there is none."""

@@ -49,6 +49,7 @@ class QueryRecord:
     standing: Standing | None = None  # of those that wait to be admitted; None: nobody does
     habit: Habit | None = None  # None: its answers show none
     cascade: str | None = None  # what its cascade did; None: it is of none
+    join_plan: str | None = None  # how the pairs of a join were asked; None: it has no such option
     sureness: Sureness | None = None  # None: it is no decision
     price: Price | None = None  # None: unknown
     token_cost: float = 0.0  # US dollars, by a price of tokens
@@ -85,7 +86,7 @@ QUERY_SCHEMA = pa.schema(
         ("thought_tokens", pa.int64()), ("seconds", pa.float64()), ("waiting_s", pa.float64()),
         ("core_s", pa.float64()), ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
         ("waiting_rows", pa.int64()), ("estimate_s", pa.float64()), ("cost", pa.float64()),
-        ("cascade", pa.string()), *((band, pa.int64()) for band in BANDS),
+        ("cascade", pa.string()), ("join_plan", pa.string()), *((band, pa.int64()) for band in BANDS),
     ]
 )  # fmt: skip
 
@@ -209,6 +210,7 @@ def _query_row(q: QueryRecord) -> dict[str, Any]:
         tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
         waiting_rows=standing.num_waiting if standing else 0,
         estimate_s=standing.estimate_s if standing else None, cost=q.cost, cascade=q.cascade,
+        join_plan=q.join_plan,
         **(q.sureness.by_band() if q.sureness else dict.fromkeys(BANDS)),
     )  # fmt: skip
 

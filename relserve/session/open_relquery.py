@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
@@ -179,7 +179,7 @@ class OpenRelQuery:
         if paces is not None and (pace := pace_of(self.record)) is not None:
             paces.add(self._pace_key, pace)
 
-    def __enter__(self) -> OpenRelQuery:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

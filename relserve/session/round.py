@@ -183,7 +183,8 @@ class Round:
         """
         for number, answer in answers:
             failure, prompt = answer.failure, self._folded.prompts[number]
-            if failure is None or (_is_over_context(answer) and number in self._folded.may_split):
+            may_split = _is_over_context(answer) and number in self._folded.may_split
+            if failure is None or may_split or self._folded.asks_again:
                 continue
             self.num_failed_rows += self._folded.num_rows_of[number]
             self._recorder.fail(prompt, self._folded.num_rows_of[number], failure)

@@ -22,6 +22,7 @@ from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import FoldedRows, fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.likely_spending import SpendingBasis
 from relserve.session.model_hosts import ModelHosts
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_key, submission_of
@@ -110,7 +111,7 @@ class Session:
         site, grammars = relquery.site, relquery.grammars or relquery.site.grammars(relquery.rows)
         folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
         found = self.estimate(site, folded, cancel)
-        at_most = site.options.cascade is not None
+        at_most = site.options.asks_fewer
         self.spending.check([Foreseen(site.function, site.options, found.model, found.likely, at_most)])
 
     def open(
@@ -122,7 +123,7 @@ class Session:
         remembers: bool = True,
         step: WorkflowStep | None = None,
         is_whole: Callable[[str], bool] | None = None,
-    ) -> OpenRelQuery:
+    ) -> RelQueryInRounds:
         """Begin a relQuery that is asked in rounds.
 
         Args:
@@ -143,6 +144,8 @@ class Session:
             site = replace(site, options=replace(site.options, slo=self.slo))
         cancel = threading.Event() if cancel is None else cancel
         statement = self.history.new_statement() if statement is None else statement
+        if site.options.join != "pairs":
+            return self._open_join(site, cancel, statement, rel_id, remembers, self._in_time(site, step))
         shared: dict[str, Any] = dict(
             sorts=self.sorts, foreign_tables=self.foreign_tables, cancel=cancel, statement=statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
@@ -156,6 +159,21 @@ class Session:
 
         proxy = self.open(proxy_site(site), cancel, statement, remembers=remembers, step=step)
         return CascadedRelQuery(site, proxy, find_engine, self.history, self.cache, **shared)
+
+    def _open_join(
+        self,
+        site: CallSite,
+        cancel: threading.Event,
+        statement: int,
+        rel_id: str | None,
+        remembers: bool,
+        step: WorkflowStep | None,
+    ) -> RelQueryInRounds:
+        """Begin a relQuery of pairs that are not asked one by one; see `open`."""
+        from relserve.session.joined import JoinedRelQuery, pairs_site  # and numpy
+
+        pairs = self.open(pairs_site(site), cancel, statement, rel_id, remembers, step)
+        return JoinedRelQuery(site, pairs, lambda other: self.open(other, cancel, statement, step=step))
 
     def _in_time(self, site: CallSite, step: WorkflowStep | None) -> WorkflowStep | None:
         """The step of a relQuery that begins now, with the sooner of its own deadline and the call's."""

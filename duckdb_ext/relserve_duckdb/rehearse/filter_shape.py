@@ -136,8 +136,8 @@ def _filter(conjunct: exp.Expr, call: LlmCall, parameters: Parameters) -> Filter
     literals = [each.this if each.is_string else float(each.this) for each in bare.find_all(exp.Literal)]
     literals += [-each for each in literals if isinstance(each, float)]
     checked = parse_options(call.function, options)
-    if checked.cascade is not None:
-        raise LookupError("a cascade decides about all rows together")
+    if checked.asks_fewer:
+        raise LookupError("a cascade or a join decides about all rows together")
     return Filter(call.function, template, checked, bare.sql("duckdb"), tuple(literals))
 
 

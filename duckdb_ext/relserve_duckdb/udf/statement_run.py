@@ -16,6 +16,7 @@ from relserve.errors import Cancelled
 from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
 from relserve.session.clusters import Clusters
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.open_relquery import NULL, OpenRelQuery
 from relserve.session.ranked import rank_groups
 from relserve.session.round import UNASKED, Enough
@@ -82,7 +83,7 @@ class StatementRun:
         self.trace = traces.carried()
         self.watchdog: weakref.ref[Watchdog] | None = None
         self._asked: set[Site] = set()  # call sites
-        self._relqueries: dict[Site, OpenRelQuery] = {}
+        self._relqueries: dict[Site, RelQueryInRounds] = {}
         self._rows: dict[Site, tuple[int, int]] = {}  # that running calls gave, and those with a NULL
         self._rehearsed: set[Site] = set()  # sites whose rows with a NULL are on record
         self._lock = threading.Lock()
@@ -209,7 +210,7 @@ class StatementRun:
             )
             return folded.spread(answers, NULL)[: len(wanted.prompts)]
 
-    def _opened(self, site: CallSite) -> OpenRelQuery:
+    def _opened(self, site: CallSite) -> RelQueryInRounds:
         """The relQuery of a call site."""
         number = self.statement_number()
         with self._lock:

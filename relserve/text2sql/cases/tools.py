@@ -12,7 +12,7 @@ from relserve.call.options import Options
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
 from relserve.errors import Cancelled, FailureKind, LimitError
-from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.session import Session
 from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.cases.database import Allowance, Database
@@ -144,7 +144,7 @@ class Tools:
         return answers
 
 
-def _answers(opened: OpenRelQuery, template: Template, asks: Sequence[StagePrompt]) -> list[Answer]:
+def _answers(opened: RelQueryInRounds, template: Template, asks: Sequence[StagePrompt]) -> list[Answer]:
     rows = [[each.values[name] for name in template.names] for each in asks]
     grammars = [each.grammar for each in asks]
     return opened.ask(rows, grammars=grammars if any(grammars) else None)

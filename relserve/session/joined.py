@@ -1,0 +1,163 @@
+"""A filter over pairs of rows of which few are asked one by one."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from relserve.call.answer_types import Answer, Grammar
+from relserve.call.options import parse_options
+from relserve.call.pair_lists import pair_list_site
+from relserve.call.relquery import CallSite
+from relserve.call.template import Template
+from relserve.errors import ModelError
+from relserve.machine.word_vectors import find_files
+from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vectors
+from relserve.session.cascade_rows import targets_of
+from relserve.session.folding import FoldedRows, Grammars, fold_rows
+from relserve.session.history import QueryRecord
+from relserve.session.in_rounds import RelQueryInRounds
+from relserve.session.join_run import JoinRun, join_sizes
+from relserve.session.open_relquery import NULL
+from relserve.session.pair_table import PairTable, pair_table
+from relserve.session.progress import Progress
+from relserve.session.round import Enough
+
+Open = Callable[[CallSite], RelQueryInRounds]
+
+
+def pairs_site(site: CallSite) -> CallSite:
+    """The call as each pair is asked; a cascade keeps its targets."""
+    options = replace(site.options, join="pairs")
+    if options.cascade is None:
+        options = replace(options, precision=None, recall=None, confidence=None)
+    return replace(site, options=options)
+
+
+class JoinedRelQuery:
+    """A relQuery whose rows are pairs; see `OpenRelQuery`.
+
+    Each round is a join of its own. Pairs that are asked one by one are asked, recorded and kept as without
+    the option. Prompts about many pairs are a second relQuery. Pairs that were not asked are on no record.
+
+    Args:
+        site: the call, with its option `join`.
+        pairs: the relQuery of `pairs_site`.
+        reopen: begins a further relQuery of the same statement.
+    """
+
+    def __init__(self, site: CallSite, pairs: RelQueryInRounds, reopen: Open) -> None:
+        self.site, self._pairs, self._reopen = site, pairs, reopen
+        self._lists: dict[CallSite, RelQueryInRounds] = {}
+
+    @property
+    def record(self) -> QueryRecord:
+        """That of the pairs."""
+        return self._pairs.record
+
+    def ask(
+        self,
+        rows: Sequence[Sequence[Any]],
+        multiplicity: Sequence[int] | None = None,
+        *,
+        enough: Enough | None = None,
+        announced: int | None = None,
+        progress: Progress | None = None,
+        may_split: Sequence[bool] | None = None,
+        num_new_rows: int | None = None,
+        grammars: Grammars | None = None,
+    ) -> list[Answer]:
+        """See `OpenRelQuery.ask`."""
+        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
+        return folded.spread(self.ask_folded(folded, rows, progress=progress), NULL)
+
+    def ask_folded(
+        self,
+        folded: FoldedRows,
+        inputs: Sequence[Sequence[Any]],
+        *,
+        enough: Enough | None = None,
+        announced: int | None = None,
+        progress: Progress | None = None,
+        num_new_rows: int | None = None,
+    ) -> list[Answer]:
+        """As `OpenRelQuery.ask_folded`; whatever is enough, all pairs of the round get an answer."""
+        # In the order of the prompts: the pairs come in any order, and the same ones are to be asked.
+        order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
+        first = {number: row for row, number in reversed(list(enumerate(folded.prompt_of_row)))}
+        table = pair_table(self.site.binding.used, [inputs[first[number]] for number in order])
+        if isinstance(table, str):
+            self.record.join_plan = f"{self.record.rel_id}: pairs, all asked: {table}"
+            return self._pairs.ask_folded(folded, inputs, progress=progress)
+        run = JoinRun(
+            table,
+            lambda pairs: self._pairs.ask_folded(
+                folded.part([order[pair] for pair in pairs]), inputs, progress=progress
+            ),
+            partial(self._ask_lists, table),
+            lambda: ranks(table.pairs, *self._vectors(table)),
+            zlib.crc32("\n".join(folded.prompts[each] for each in order).encode(errors="replace")),
+        )
+        options = self.site.options
+        targets = None
+        if options.cascade is None and (options.precision or options.recall or options.confidence):
+            targets = targets_of(options)
+        result = run.result(options.join, join_sizes(table, self.site.binding.template.text), targets)
+        for each in (self, *self._lists.values()):
+            each.record.join_plan = f"{self.record.rel_id}: {result.told}"
+        answers = [NULL] * len(order)
+        for at, number in enumerate(order):
+            answers[number] = result.answers[at]
+        return answers
+
+    def close(self, error: BaseException | None = None) -> None:
+        """See `OpenRelQuery.close`."""
+        for each in self._lists.values():
+            each.close(error)
+        self._pairs.close(error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def _ask_lists(self, table: PairTable, lists: list[tuple[str, Grammar]]) -> list[Answer]:
+        """The answers to prompts about many pairs."""
+        site = pair_list_site(self.site, table.left_slots, table.right_slots)
+        if site not in self._lists:
+            self._lists[site] = self._reopen(site)
+        rows = [(text,) for text, _ in lists]
+        folded = fold_rows(site.prompts(rows), grammars=[grammar for _, grammar in lists])
+        answers = self._lists[site].ask_folded(folded._replace(asks_again=True), rows)
+        return folded.spread(answers, NULL)
+
+    def _vectors(self, table: PairTable) -> tuple[Vectors, Vectors]:
+        """Of both sides' rows: those of llm_embed where its own model is installed, else of shared words."""
+        texts = [*table.lefts, *table.rights]
+        try:
+            find_files()
+        except ModelError:
+            vectors = word_vectors(texts)
+        else:
+            vectors = self._embedded(texts)
+        return vectors[: len(table.lefts)], vectors[len(table.lefts) :]
+
+    def _embedded(self, texts: Sequence[str]) -> Vectors:
+        site = CallSite("llm_embed", Template.parse("{}").bind(1), parse_options("llm_embed", {}))
+        with self._reopen(site) as opened:
+            found = [each.value for each in opened.ask([(text,) for text in texts])]
+        numbers = [[] if text is None else json.loads(text) for text in found]
+        vectors = np.zeros((len(texts), max(map(len, numbers))), np.float32)
+        for row, each in enumerate(numbers):
+            vectors[row, : len(each)] = each
+        return normal(vectors)
