@@ -151,12 +151,12 @@ class Explainer:
         hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
         found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
         calls = [
-            self._estimate(number, site, is_cut or bool(site.depends_on))
-            for number, site in enumerate(found, 1)
+            self._estimate(number, reached, is_cut or bool(reached.depends_on) or reached.asks_fewer)
+            for number, reached in enumerate(found, 1)
         ]
         if not rehearsal.independent:
             calls += _unreached(found, statement.calls, parameters)
-        return Explanation(tuple(calls), (*notes, *_notes(calls)))
+        return Explanation(tuple(calls), (*notes, *_notes(calls), *_join_notes(found)))
 
     def _estimate(self, number: int, reached: Reached, at_most: bool) -> CallEstimate:
         folded, site = reached.folded(), reached.site
@@ -207,6 +207,18 @@ def _notes(calls: Sequence[CallEstimate]) -> list[str]:
     notes = [f"Time of {', '.join(which)}: {source}." for source, which in numbers.items()]
     if any(call.depends_on for call in calls):
         notes.append("What depends on another call's answers is an upper bound, found with made-up answers.")
+    return notes
+
+
+def _join_notes(found: Sequence[Reached]) -> list[str]:
+    """How the pairs of each call with `join` will be asked."""
+    notes = []
+    for number, reached in enumerate(found, 1):
+        site = reached.site
+        if reached.asks_fewer and not isinstance(site, QuestionSite):
+            from relserve.session.join_foreseen import foreseen_plans  # and numpy
+
+            notes.append(f"#{number} {foreseen_plans(site, reached.tally.all().rows)}.")
     return notes
 
 

@@ -56,6 +56,11 @@ class Reached:
         prompts = self.tally.counts if self.depends_on else ()
         return any(prompt is not None and MARK in prompt for prompt in prompts)
 
+    @property
+    def asks_fewer(self) -> bool:
+        """Whether it has plans for pairs, of which few are asked."""
+        return not isinstance(self.site, QuestionSite) and self.site.options.join != "pairs"
+
     def folded(self) -> FoldedRows | None:
         """What it would ask; None for text2sql_query(), whose stages follow from one another."""
         return None if isinstance(self.site, QuestionSite) else folded_of(self.tally.all(), self.site)

@@ -191,6 +191,15 @@ def test_few_pairs_and_one_row_are_pairs(con: relserve.Connection) -> None:
     assert "pairs, all asked: there are only 120 pairs" in plan(con)
 
 
+def test_explain_tells_the_plans_and_asks_nothing(con: relserve.Connection, large: ScriptedEngine) -> None:
+    told = str(con.explain_llm(f"SELECT i, j FROM a JOIN b ON {joined('classify')}"))
+    assert "tries classify among 30 (90 prompts)" in " ".join(told.split())
+    assert "<= 2,700" in told
+    told = str(con.explain_llm(f"SELECT i, j FROM a JOIN b ON i < 4 AND {joined('auto')}"))
+    assert "asks all pairs, because there are only 120 pairs" in " ".join(told.split())
+    assert not large.submissions
+
+
 def test_a_dataframe_of_pairs_is_decided_as_its_tables(con: relserve.Connection) -> None:
     frame = con.sql("SELECT i, j, x, y FROM a, b WHERE x IS NOT NULL AND y IS NOT NULL").df()
     found = relserve.llm_filter(frame, "Is {x} in {y}?", model="large", join="auto")
