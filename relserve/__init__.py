@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from relserve.frames.calibrate import DecisionCalibration, calibrate_decisions
     from relserve.frames.evaluate import evaluate
     from relserve.frames.evaluation_result import Evaluation
+    from relserve.fresh import Refreshed, materialize, refresh
 
 _AWAITED = tuple(f"a{name}" for name in _FUNCTIONS)
 # Imported on first use: the engine's own process imports this package too, and needs none of it.
@@ -67,6 +68,7 @@ _HOMES = {
     "relserve.frames.calibrate": ("DecisionCalibration", "calibrate_decisions"),
     "relserve.frames.evaluate": ("evaluate",),
     "relserve.frames.evaluation_result": ("Evaluation",),
+    "relserve.fresh": ("Refreshed", "materialize", "refresh"),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -75,11 +77,11 @@ __version__ = VERSION
 __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "DecisionCalibration", "EngineDeadError",
     "EngineError", "EngineStartError", "Evaluation", "HabitWarning", "ModelError", "OptionError",
-    "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError",
-    "UnlinkedWordsError", "UsageError",
+    "Refreshed", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning", "TemplateError",
+    "Text2SqlError", "UnlinkedWordsError", "UsageError",
     "allm", "allm_classify", "allm_filter", "allm_score", "attach", "calibrate_decisions", "close_engines",
     "connect", "evaluate",
-    "llm", "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
+    "llm", "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score", "materialize", "refresh",
 ]  # fmt: skip
 __all__ += [name for name in _HOME_OF if name not in __all__]  # a function that is new in FUNCTIONS
 __all__.sort()

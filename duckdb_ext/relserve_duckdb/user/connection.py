@@ -193,7 +193,7 @@ class Connection:
         with self._lock, self._asking():
             if isinstance(query, Relation):
                 return self._explainer.explain_relation(unwrapped(query), reading_of(query))
-            return self._explainer.explain(variables, query, parameters)
+            return self._runner.explain(variables, query, parameters)
 
     def describe(self, query: str, parameter_types: Sequence[str | None] = ()) -> Description:
         """What one statement gives and takes, from DuckDB's bind: it does not run, and asks nothing.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
 from typing import Any
 
 import duckdb
@@ -20,6 +19,7 @@ from relserve.text2sql.guard.limits import limits_in, without_words
 from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.fresh.refresh import FreshColumns
 from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.prefetch import prefetch
@@ -30,13 +30,13 @@ from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
 from relserve_duckdb.text.index_calls import REFUSED, indexes_calls
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.question_calls import TEXT2SQL
-from relserve_duckdb.text.statements import Statement, read_select
+from relserve_duckdb.text.statements import Statement, read_select, split
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
 from relserve_duckdb.udf.statement_parser import StatementParser
 from relserve_duckdb.user.error_mapping import behind
-from relserve_duckdb.user.stream import as_duckdb
+from relserve_duckdb.user.watched_results import watched_batches, watched_rows
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +63,10 @@ class Runner:
     only_reads: bool = False
     held_by: Watchdog | None = None
 
+    @property
+    def fresh_columns(self) -> FreshColumns:
+        return FreshColumns(self.raw, self.state, self.indirect_calls)
+
     def execute(self, variables: Variables, query: Any, parameters: Any) -> None:
         """Run every statement of a text; parameters belong to the last one.
 
@@ -80,6 +84,7 @@ class Runner:
                 self.raw.abort()  # an unread result, beside which no relation is made
         kept = self._run_first(variables, first, is_wanted=not last.gives_rows)
         with self._traced(last.text, bool(last.questions)):
+            last, parameters = self._refreshed(variables, last, parameters)
             statement, values = self.expander.expanded(last, parameters)
             statement = self.late_calls.rewritten(variables, statement, values, ends_result=True)
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
@@ -97,9 +102,10 @@ class Runner:
         *first, last = statements
         kept = self._run_first(variables, first, is_wanted=not last.gives_rows)
         with self._traced(last.text, bool(last.questions)):
-            last, parameters = self.expander.expanded(last, kwargs.get("params"))
+            last, parameters = self._refreshed(variables, last, kwargs.get("params"))
+            last, parameters = self.expander.expanded(last, parameters)
             last = self.late_calls.rewritten(variables, last, parameters)
-        if last.stand_in is not None and "params" in kwargs:
+        if "params" in kwargs:
             kwargs = {**kwargs, "params": parameters}
         if not last.reads:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
@@ -126,11 +132,31 @@ class Runner:
         kept = None
         for each in statements:
             with self._traced(each.text, bool(each.questions)):
+                each, _ = self._refreshed(variables, each, None)
                 statement, _ = self.expander.expanded(each, None)
                 statement = self.late_calls.rewritten(variables, statement, None)
                 rows = self._run(variables, statement, None, self.raw.sql, _at_once)
             kept = rows if is_wanted and each.gives_rows else kept
         return kept
+
+    def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
+        """See `Explainer.explain`; of a column that is made or refreshed, what that would ask."""
+        for statement in self.parser.parse(query, parameters):
+            if (asking := self.fresh_columns.asking(statement, parameters)) is not None:
+                query, parameters = asking, None
+        return self.explainer.explain(variables, query, parameters)
+
+    def _refreshed(
+        self, variables: Variables, statement: Statement, parameters: Any
+    ) -> tuple[Statement, Any]:
+        """What runs instead of a statement that makes or refreshes a column, which is done; else itself."""
+
+        def ask(text: str) -> None:
+            self._run(variables, split(self.raw, text)[0], None, self.raw.execute)
+
+        explain = partial(self.explainer.explain, variables, parameters=None)
+        instead = self.fresh_columns.expanded(statement, parameters, ask, explain)
+        return (statement, parameters) if instead is None else (split(self.raw, instead)[0], None)
 
     def _give_rows_of(self, kept: duckdb.DuckDBPyRelation) -> None:
         """Let the connection's result be rows that are in memory."""
@@ -186,8 +212,8 @@ class Runner:
         if self.held_by is None:
             return result
         if isinstance(result, pa.RecordBatchReader):
-            return pa.RecordBatchReader.from_batches(result.schema, _watched_batches(result, self.held_by))
-        return _watched_rows(result, self.held_by) if isinstance(result, Generator) else result
+            return pa.RecordBatchReader.from_batches(result.schema, watched_batches(result, self.held_by))
+        return watched_rows(result, self.held_by) if isinstance(result, Generator) else result
 
     def interrupt(self) -> None:
         """Stop what runs, from another thread."""
@@ -307,18 +333,3 @@ class Runner:
 def _at_once(result: Any) -> Any:
     """A relation with its rows, which are made now."""
     return result.materialize() if isinstance(result, duckdb.DuckDBPyRelation) else result
-
-
-def _watched_batches(reader: pa.RecordBatchReader, watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
-    while True:
-        with watchdog.watching(), as_duckdb():
-            batch = next(reader, None)
-        if batch is None:
-            return
-        yield batch
-
-
-def _watched_rows(rows: Generator[Any, None, None], watchdog: Watchdog) -> Iterator[Any]:
-    with watchdog.watching():
-        first = list(islice(rows, 1))  # for which DuckDB runs to the end
-    yield from chain(first, rows)

@@ -1,0 +1,106 @@
+"""What a fresh column's expression is made of: the columns that it reads, and the models that it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from relserve.call.options import FUNCTIONS
+from relserve.errors import UsageError
+from relserve_duckdb.fresh.tables import OwnTable
+from relserve_duckdb.text.calls import LlmCall, check_call, constant, find_calls
+
+_VOLATILE = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Rand, exp.Uuid)
+_VOLATILE_NAMES = frozenset(
+    "now today random uuid gen_random_uuid uuidv4 uuidv7 nextval currval getvariable".split()
+)
+
+
+class ColumnExpression(NamedTuple):
+    """An expression over the columns of one table.
+
+    Attributes:
+        text: as it is written.
+        normal: the same for texts that differ in white space, case of keywords and comments.
+        inputs: the columns that it reads, in the table's order.
+        models: those that its calls name; None: the default model.
+    """
+
+    text: str
+    normal: str
+    inputs: tuple[str, ...]
+    models: tuple[str | None, ...]
+
+
+def read_expression(text: str, table: OwnTable, column: str) -> ColumnExpression:
+    """Read the expression of a table's column.
+
+    Raises:
+        UsageError: it is no expression over the table's other columns, or a call in it is wrong.
+    """
+    shown = f"the expression of {table.name}.{column}"
+    try:
+        query = sqlglot.parse_one(f"SELECT ({text}\n)", read="duckdb")
+    except (SqlglotError, RecursionError) as error:
+        raise UsageError(f"{shown} cannot be read: {text}\n{error}") from error
+    items = query.expressions
+    if not isinstance(query, exp.Select) or len(items) != 1 or isinstance(items[0], exp.Tuple):
+        raise UsageError(f"{shown} has to be one expression, as in a SELECT list, not {text}")
+    tree = items[0].this
+    if isinstance(tree, exp.Alias) or tree is None:
+        raise UsageError(f"{shown} has a name of its own: leave AS out of {text}")
+    if tree.find(exp.Query):
+        raise UsageError(f"{shown} reads another table, whose changes nobody would see: leave the SELECT out")
+    if any(map(_is_volatile, tree.walk())):
+        raise UsageError(f"{shown} gives another value each time: leave the clock and random numbers out")
+    inputs = _inputs(tree, table, column)
+    if not inputs:
+        raise UsageError(f"{shown} reads no column of {table.name}: {text}")
+    calls = find_calls(tree)
+    for call in calls:
+        check_call(call, {})
+    models = tuple(dict.fromkeys(model for call in calls for model in _models(call)))
+    return ColumnExpression(text.strip(), tree.sql("duckdb", comments=False), inputs, models or (None,))
+
+
+def _inputs(tree: exp.Expr, table: OwnTable, column: str) -> tuple[str, ...]:
+    names = {part.name.lower() for each in tree.find_all(exp.Column) for part in each.parts}
+    own = column.lower()
+    if own in names:
+        raise UsageError(
+            f"the expression of {table.name}.{column} reads {column} itself; it may read the others"
+        )
+    whole = {each.name.lower() for each in tree.find_all(exp.Column) if len(each.parts) == 1}
+    takes_all = tree.find(exp.Star) is not None or table.name.lower() in whole - set(
+        map(str.lower, table.columns)
+    )
+    return tuple(
+        each for each in table.columns if each.lower() != own and (takes_all or each.lower() in names)
+    )
+
+
+def _is_volatile(node: exp.Expr) -> bool:
+    return isinstance(node, _VOLATILE) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in _VOLATILE_NAMES
+    )
+
+
+def _models(call: LlmCall) -> Iterator[str | None]:
+    """The models that a call names, as far as its text tells; None: the default model."""
+    if call.function not in FUNCTIONS:  # text2sql_query()
+        yield None
+        return
+    given = {"model": None} | {
+        name: each for name, each in call.options.items() if name in ("model", "cascade")
+    }
+    for name, expression in given.items():
+        try:
+            value = None if expression is None else constant(expression, {})
+        except LookupError:
+            continue
+        if name == "model" or value is not None:
+            yield value or FUNCTIONS[call.function].model or None
