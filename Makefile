@@ -7,12 +7,13 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LLAMACPP := build/llamacpp
 SUPERSET := build/superset
 DOCS := build/docs
+DBT := build/dbt
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset docs site-tools install clean
+.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset dbt docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -27,6 +28,7 @@ test: $(INSTALLED)
 test-all: test
 	-@$(MAKE) --no-print-directory llamacpp
 	-@$(MAKE) --no-print-directory smollm2
+	-@$(MAKE) --no-print-directory dbt
 	-@$(MAKE) --no-print-directory site-tools
 	@$(PY) -m pytest -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
@@ -82,6 +84,15 @@ $(SUPERSET)/.installed: requirements/superset.lock
 	@echo "installing Apache Superset into $(SUPERSET) (once: about a minute)"
 	@test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
 	@$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/superset.lock
+	@touch $@
+
+# dbt-duckdb for tests/dbt, in a folder that they put before the other packages: it needs older releases of three of these.
+dbt: $(DBT)/.installed
+
+$(DBT)/.installed: $(INSTALLED) requirements/dbt.lock
+	@echo "installing dbt-duckdb into $(DBT) (once: half a minute)"
+	@rm -rf $(DBT)
+	@$(PIP) --no-deps --require-hashes --target $(DBT) -r requirements/dbt.lock
 	@touch $@
 
 # The documentation as a site with search, in build/site; a page, a link or an anchor that is missing is an error.

@@ -20,6 +20,8 @@ from relserve.call.options import ROW_FUNCTIONS as _FUNCTIONS
 from relserve.version import VERSION
 
 if TYPE_CHECKING:
+    from relserve_duckdb.user.fresh_functions import Refreshed, materialize, refresh
+
     from relserve.api import Connection, attach, close_engines, connect
     from relserve.errors import (
         Cancelled,
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
     from relserve.frames.calibrate import DecisionCalibration, calibrate_decisions
     from relserve.frames.evaluate import evaluate
     from relserve.frames.evaluation_result import Evaluation
-    from relserve.fresh import Refreshed, materialize, refresh
 
 _AWAITED = tuple(f"a{name}" for name in _FUNCTIONS)
 # Imported on first use: the engine's own process imports this package too, and needs none of it.
@@ -68,7 +69,7 @@ _HOMES = {
     "relserve.frames.calibrate": ("DecisionCalibration", "calibrate_decisions"),
     "relserve.frames.evaluate": ("evaluate",),
     "relserve.frames.evaluation_result": ("Evaluation",),
-    "relserve.fresh": ("Refreshed", "materialize", "refresh"),
+    "relserve_duckdb.user.fresh_functions": ("Refreshed", "materialize", "refresh"),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

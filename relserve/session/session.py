@@ -53,7 +53,8 @@ class Session:
         cache_salt: see `Submission`.
         paces: where it is kept how long relQueries took, for EXPLAIN in other processes; None: nowhere.
         spending: what models cost, and the caps on that.
-        keeps_calibrations: whether its SQL may keep calibrations, which are files of whoever runs it.
+        keeps_calibrations: whether its SQL may keep calibrations and fresh columns, which belong to whoever
+            runs it.
     """
 
     find_engine: Callable[[str | None], Engine]

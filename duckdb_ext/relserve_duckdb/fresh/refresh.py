@@ -31,7 +31,7 @@ from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
 
-_NEW = "temp.main.relserve_new_answers"
+_INPUTS, _NEW = "temp.main.relserve_new_inputs", "temp.main.relserve_new_answers"
 _HASH = "relserve_inputs"
 
 Ask = Callable[[str], None]  # runs a statement, whose rows are asked first
@@ -82,14 +82,23 @@ class ColumnWork(NamedTuple):
         return "; ".join(changed)
 
     @property
-    def asking(self) -> str:
-        """The SELECT that asks: a row for each distinct input without an answer."""
+    def new_inputs(self) -> str:
+        """The SELECT of the distinct inputs without an answer, with their hashes."""
         inputs = ", ".join(map(quoted_name, self.now.inputs))
-        distinct = f"SELECT DISTINCT {self.hash} AS {_HASH}, {inputs} FROM {self.table.sql}"
         known = f"WHERE {_HASH} NOT IN (SELECT inputs FROM {self.table.answers(self.column)})"
+        distinct = f"SELECT DISTINCT {self.hash} AS {_HASH}, {inputs} FROM {self.table.sql}"
+        return distinct if self.asks_all else f"FROM ({distinct}) {known}"
+
+    @property
+    def asking(self) -> str:
+        """The SELECT that asks: a row for each of these."""
+        return self.asking_of(f"({self.new_inputs})")
+
+    def asking_of(self, inputs: str) -> str:
+        """The same over what gives these inputs, which stands under the table's name."""
         return (
-            f"SELECT {_HASH}, ({self.expression.text}\n) AS answer FROM ({distinct}) "
-            f"AS {quoted_name(self.table.name)} {'' if self.asks_all else known}"
+            f"SELECT {_HASH}, ({self.expression.text}\n) AS answer FROM {inputs} "
+            f"AS {quoted_name(self.table.name)}"
         )
 
 
@@ -204,13 +213,18 @@ class FreshColumns:
     def _carry_out(self, work: ColumnWork, ask: Ask) -> str:
         before = {id(each) for each in self.state.session.history.queries()}
         try:
-            ask(f"CREATE OR REPLACE TEMP TABLE relserve_new_answers AS {work.asking}")
+            self.raw.execute(f"CREATE OR REPLACE TEMP TABLE relserve_new_inputs AS {work.new_inputs}")
+            # DuckDB computes a call at once where the inputs of all rows are equal, though none were asked
+            is_new = bool(self.raw.execute(f"SELECT 1 FROM {_INPUTS} LIMIT 1").fetchall())
+            asking = work.asking_of(_INPUTS) if is_new else f"SELECT {_HASH}, NULL AS answer FROM {_INPUTS}"
+            ask(f"CREATE OR REPLACE TEMP TABLE relserve_new_answers AS {asking}")
             records = [each for each in self.state.session.history.queries() if id(each) not in before]
             with self.state.changing(), self._at_once():
                 figures = self._written(work, has_failed=any(each.num_failed for each in records))
         finally:
             with suppress(duckdb.Error):  # a transaction of the caller's that has failed
                 self.raw.execute(f"DROP TABLE IF EXISTS {_NEW}")
+                self.raw.execute(f"DROP TABLE IF EXISTS {_INPUTS}")
         return _row(work, figures, records)
 
     @contextmanager

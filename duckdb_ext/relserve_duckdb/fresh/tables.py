@@ -14,7 +14,8 @@ SCHEMA = "relserve"  # in the database of the table
 COLUMNS = "fresh_columns"
 
 _TABLES = """
-SELECT database_name, schema_name, table_name, temporary FROM system.main.duckdb_tables()
+SELECT database_name, schema_name, table_name, temporary, type, readonly
+FROM system.main.duckdb_tables() JOIN system.main.duckdb_databases() USING (database_name)
 WHERE system.main.lower(table_name) = system.main.lower($1)
   AND system.main.lower(schema_name) = system.main.lower(coalesce($2, system.main.current_schema()))
   AND system.main.lower(database_name) = system.main.lower(coalesce($3, system.main.current_database()))
@@ -83,9 +84,12 @@ def find_table(con: duckdb.DuckDBPyConnection, written: str) -> OwnTable:
             break
     else:
         raise UsageError(f"there is no table {written}; a view or a file has to become one: CREATE TABLE ..")
-    database, schema, name, is_temporary = found[0]
+    database, schema, name, is_temporary, kind, is_read_only = found[0]
     if is_temporary:
         raise UsageError(
             f"{written} is a temporary table, which goes with its connection: make it a lasting one"
         )
+    if kind != "duckdb" or is_read_only:
+        why = "open for reading only" if kind == "duckdb" else f"of {kind}"
+        raise UsageError(f"{written} is in a database {why}: its columns cannot be kept there")
     return OwnTable(database, schema, name, dict(con.execute(_COLUMNS, [database, schema, name]).fetchall()))

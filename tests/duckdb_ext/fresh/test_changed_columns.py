@@ -32,6 +32,15 @@ def con(
         yield con
 
 
+@pytest.fixture(scope="module")
+def unchanged() -> Iterator[relserve.Connection]:
+    """A connection whose table no test changes."""
+    with relserve.connect(engine=ScriptedEngine(echo), progress=False) as con:
+        con.execute("CREATE TABLE tickets AS SELECT 1 AS id, 'a' AS message")
+        relserve.materialize(con, "tickets", "kind", KIND)
+        yield con
+
+
 def kinds(con: relserve.Connection) -> list[str | None]:
     return [kind for (kind,) in con.execute("SELECT kind FROM tickets ORDER BY id").fetchall()]
 
@@ -153,9 +162,11 @@ def test_explain_tells_what_a_refresh_would_ask(con: relserve.Connection, engine
         ("llm_materialize('tickets', 'new', 'llm_classify(''{}'', message)')", "needs choices"),
     ],
 )
-def test_a_wrong_call_says_what_and_how_to_mend_it(con: relserve.Connection, call: str, message: str) -> None:
+def test_a_wrong_call_says_what_and_how_to_mend_it(
+    unchanged: relserve.Connection, call: str, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
-        con.execute(f"FROM {call}")
+        unchanged.execute(f"FROM {call}")
 
 
 def test_inside_another_statement_it_is_refused(con: relserve.Connection) -> None:

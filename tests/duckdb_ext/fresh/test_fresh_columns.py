@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import duckdb
 import pytest
 
 import relserve
-from relserve.call.relquery import Submission
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine, echo
-from relserve.errors import EngineDeadError, Failure, FailureKind, UsageError
+from relserve.errors import EngineDeadError, Failure, FailureKind, ForbiddenError, UsageError
+from tests.waiting import act_when
 
 KIND = "llm('Kind of {}', message)"
 
@@ -193,28 +195,32 @@ def test_a_dead_engine_changes_nothing_and_loses_no_answer(
         assert (done.asked, done.cached_answers, engine.num_prompts) == (700, 300, 700)
 
 
+class StoppingEngine(ScriptedEngine):
+    """Answers 300 prompts, and the others only once it may go on."""
+
+    goes_on = False
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        async for replies in super().answer(submission):
+            yield replies
+            if self.num_answered >= 300 and not self.goes_on:
+                await asyncio.Event().wait()
+
+
 def test_an_interrupt_loses_no_finished_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "64")
-    engine = ScriptedEngine(echo, identity="one", chunk=50)
+    engine = StoppingEngine(echo, identity="one", chunk=50)
     with connected(engine) as con:
         con.execute(
             "CREATE TABLE tickets AS SELECT i AS id, 'message ' || i AS message FROM range(1000) r(i)"
         )
-
-        def interrupts(prompt: str, submission: Submission) -> str:
-            if engine.num_answered >= 300:
-                con.interrupt()
-            return prompt
-
-        engine.script = interrupts
+        act_when(lambda: any(each.num_done == 300 for each in con.session.history.queries()), con.interrupt)
         with pytest.raises(duckdb.InterruptException):
             relserve.materialize(con, "tickets", "kind", KIND)
-        answered, engine.script = engine.num_answered, echo
+        engine.goes_on = True
         done = relserve.materialize(con, "tickets", "kind", KIND)
-        assert done.cached_answers >= 300
-        assert done.asked + done.cached_answers == 1000
-        assert engine.num_answered == answered + done.asked
+        assert (done.cached_answers, done.asked) == (300, 700)
 
 
 def test_rows_beyond_a_cap_are_asked_by_the_next_refresh(engine: ScriptedEngine) -> None:
@@ -223,3 +229,35 @@ def test_rows_beyond_a_cap_are_asked_by_the_next_refresh(engine: ScriptedEngine)
         with pytest.raises(relserve.errors.SpendingError, match="would ask about 20 rows"):
             relserve.materialize(con, "tickets", "kind", "llm('Kind of {}', message, max_rows := 15)")
         assert engine.num_prompts == 0
+
+
+def test_equal_inputs_in_all_rows_are_asked_once(con: relserve.Connection, engine: ScriptedEngine) -> None:
+    con.execute("UPDATE tickets SET message = 'the same'")
+    relserve.materialize(con, "tickets", "kind", KIND)
+    assert relserve.refresh(con, "tickets", "kind").asked == 0
+    assert prompts(engine) == ["Kind of the same"]
+
+
+def test_odd_names_and_other_databases(con: relserve.Connection, tmp_path: Path) -> None:
+    con.execute(f"ATTACH '{tmp_path / 'o.db'}' AS \"o's\"")
+    con.execute("""CREATE SCHEMA "o's"."a b"; CREATE TABLE "o's"."a b"."T ""x" AS SELECT 'y' AS "select" """)
+    relserve.materialize(con, """"o's"."a b"."T ""x\"""", "the 'kind\"", """llm('{}', "select")""")
+    assert con.execute("""FROM "o's"."a b"."T ""x" """).fetchall() == [("y", "y")]
+    assert con.execute("""SELECT table_name FROM "o's".relserve.fresh_columns""").fetchall() == [('T "x',)]
+
+
+def test_a_database_for_reading_only_is_refused_before_anything_is_asked(
+    engine: ScriptedEngine, tmp_path: Path
+) -> None:
+    with duckdb.connect(tmp_path / "r.db") as raw:
+        raw.execute("CREATE TABLE tickets AS SELECT 'a' AS message")
+    with connected(engine, tmp_path / "r.db", read_only=True) as con:
+        with pytest.raises(UsageError, match="tickets is in a database open for reading only"):
+            relserve.materialize(con, "tickets", "kind", KIND)
+    assert engine.num_prompts == 0
+
+
+def test_where_a_server_runs_the_statement_it_is_refused(con: relserve.Connection) -> None:
+    con.session.keeps_calibrations = False
+    with pytest.raises(ForbiddenError, match="whoever runs it refreshes them"):
+        relserve.materialize(con, "tickets", "kind", KIND)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import relserve_duckdb
-
 from relserve.errors import UsageError
+from relserve_duckdb.user.connection import Connection
 
 
 class Refreshed(NamedTuple):
@@ -36,7 +35,7 @@ class Refreshed(NamedTuple):
 
 
 def materialize(
-    con: relserve_duckdb.Connection, table: str, column: str, expression: str, *, on_change: str = "raise"
+    con: Connection, table: str, column: str, expression: str, *, on_change: str = "raise"
 ) -> Refreshed:
     """Make a column of a table from an SQL expression, and remember how, so that `refresh` keeps it fresh.
 
@@ -56,9 +55,7 @@ def materialize(
     return _called(con, "llm_materialize($table, $column, $expression, on_change := $on_change)", values)
 
 
-def refresh(
-    con: relserve_duckdb.Connection, table: str, column: str, *, on_change: str = "raise"
-) -> Refreshed:
+def refresh(con: Connection, table: str, column: str, *, on_change: str = "raise") -> Refreshed:
     """Ask new and changed rows of a column that `materialize` has made, and those that failed.
 
     Args and Raises: as `materialize`.
@@ -67,8 +64,8 @@ def refresh(
     return _called(con, "llm_refresh($table, $column, on_change := $on_change)", values)
 
 
-def _called(con: relserve_duckdb.Connection, call: str, values: dict[str, Any]) -> Refreshed:
-    if not isinstance(con, relserve_duckdb.Connection):
+def _called(con: Connection, call: str, values: dict[str, Any]) -> Refreshed:
+    if not isinstance(con, Connection):
         raise UsageError(
             f"give a connection of relserve.connect() or relserve.attach(), not {type(con).__name__}"
         )
