@@ -70,7 +70,8 @@ class CallSite:
         shaping = replace(
             self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
             deadline=None, slo=None, calibration=None, max_rows=None, max_tokens_total=None, max_cost=None,
-            cascade=None, precision=None, recall=None, accuracy=None, error=None, confidence=None, join="pairs",
+            cascade=None, precision=None, recall=None, accuracy=None, error=None, confidence=None,
+            join="pairs",
         )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping)).encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()[:16]
