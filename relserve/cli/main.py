@@ -1,5 +1,5 @@
-"""The command line: `relserve sql`, `ask`, `evaluate`, `shell`, `explain`, `engine`, `fleet`, `demo`,
-`models`, `cache`, `top`, `doctor` and `calibrate`.
+"""The command line: `relserve sql`, `ask`, `evaluate`, `shell`, `explain`, `serve`, `mcp`, `user`, `engine`,
+`fleet`, `demo`, `models`, `cache`, `top`, `doctor` and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
 HTTP client.
@@ -26,6 +26,7 @@ from relserve.cli.evaluate_command import evaluate_command
 from relserve.cli.fleet import app as fleet_app
 from relserve.cli.formats import Format
 from relserve.cli.loading import loading
+from relserve.cli.mcp_command import mcp_command
 from relserve.cli.models import app as models_app
 from relserve.cli.serve_command import serve_command
 from relserve.cli.user import app as user_app
@@ -151,6 +152,7 @@ def shell_command(
 
 
 app.command("serve")(serve_command)
+app.command("mcp")(mcp_command)
 
 
 @app.command("explain")

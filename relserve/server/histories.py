@@ -87,8 +87,8 @@ class ClientHistory(History):
 
     def num_tokens(self) -> int:
         """Tokens that this client's relQueries have taken since the last call."""
-        found = 0
-        while self._mine:
-            usage = self._mine.popleft().usage
-            found += usage.prompt_tokens + usage.output_tokens
-        return found
+        return sum(each.usage.prompt_tokens + each.usage.output_tokens for each in self.taken())
+
+    def taken(self) -> list[QueryRecord]:
+        """This client's relQueries since the last call, which are forgotten here."""
+        return [self._mine.popleft() for _ in range(len(self._mine))]

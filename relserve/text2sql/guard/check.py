@@ -17,7 +17,7 @@ from relserve.errors import UnsafeSqlError
 from relserve.linking.schema import Schema
 from relserve.text2sql.guard.brackets import TooDeepError, UnmatchedError, check_brackets
 from relserve.text2sql.guard.functions import DatabaseFunctions, read_functions
-from relserve.text2sql.guard.tables import read_tables
+from relserve.text2sql.guard.tables import Tables, read_tables
 from relserve.text2sql.guard.walk import TableRead, Walk
 
 LONGEST = 20_000  # characters
@@ -42,6 +42,17 @@ def check_select(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | Non
     checked(con, sql, allowed, read_functions(con))
 
 
+def check_asking_select(con: duckdb.DuckDBPyConnection, sql: str, functions: frozenset[str]) -> None:
+    """As `check_select`, over all tables and views of the connection's database; it may ask a model, too.
+
+    Args:
+        functions: names, in lower case, of the functions that ask. Views may call any.
+    """
+    _only_statement(con, sql)
+    tables = read_tables(con, None, may_ask=True).of_current_database()
+    _walk(con, sql, tables, read_functions(con)._replace(asking=functions))
+
+
 def tables_read(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None) -> list[TableRead]:
     """The tables that a SELECT reads, each where its name stands; raises as `check_select`."""
     _only_statement(con, sql)
@@ -60,7 +71,11 @@ def checked(
 def _walked(
     con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: DatabaseFunctions
 ) -> Walk:
-    walk = Walk(read_tables(con, allowed), functions, lambda text: _tree(con, text))
+    return _walk(con, sql, read_tables(con, allowed), functions)
+
+
+def _walk(con: duckdb.DuckDBPyConnection, sql: str, tables: Tables, functions: DatabaseFunctions) -> Walk:
+    walk = Walk(tables, functions, lambda text: _tree(con, text))
     walk.check(_tree(con, sql))
     return walk
 

@@ -60,18 +60,25 @@ class DatabaseFunctions(NamedTuple):
     Attributes:
         changed: built-in names with a further meaning, such as a Python function.
         macros: what users defined.
+        asking: names of relserve's own functions that may be called, too, where nothing stands before them.
     """
 
     changed: frozenset[str]
     macros: Mapping[str, tuple[Macro, ...]]
+    asking: frozenset[str] = frozenset()
 
-    def macros_called(self, name: str, is_table: bool) -> tuple[Macro, ...]:
+    def macros_called(self, name: str, is_table: bool, is_bare: bool = False) -> tuple[Macro, ...]:
         """The macros whose text a call stands for; none for a function that may be called.
+
+        Args:
+            is_bare: neither a schema nor a database is named before it.
 
         Raises:
             UnsafeSqlError: the function may not be called; the message says why.
         """
         key, known = folded(name), built_in()
+        if is_bare and not is_table and key in self.asking:
+            return ()
         if key in self.changed:
             raise _refusal(name, "this database gave it another meaning")
         own = self.macros.get(key) or ()

@@ -51,6 +51,11 @@ class Tables(NamedTuple):
         """The tables that a name can mean: one, but for names that only schemas out of the path have."""
         return _meant(self.known, self.current, path)
 
+    def of_current_database(self) -> Tables:
+        """The same, where only those of the current database may be read."""
+        here = frozenset(entry for entry in self.allowed if entry.database == self.current[0])
+        return self._replace(allowed=here, shown=tuple(sorted(quoted(entry.name) for entry in here)))
+
     def check(self, path: Sequence[str]) -> frozenset[CatalogTable]:
         """What a name means; refuse one that means, or could mean, another table than an allowed one.
 
@@ -69,19 +74,20 @@ class Tables(NamedTuple):
         return meant
 
 
-def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Tables:
+def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None, may_ask: bool = False) -> Tables:
     """Read the catalog.
 
     Args:
         con: where the statement will run.
-        allowed: the tables that may be read; None for all that users made. Views whose reading may ask a
-            model are never among them. What is not in the catalog is no
+        allowed: the tables that may be read; None for all that users made. What is not in the catalog is no
             table, whatever files and Python variables there are of its name.
+        may_ask: whether views whose reading may ask a model are among them.
     """
     known = frozenset(CatalogTable(*map(folded, row)) for row in con.execute(_TABLES).fetchall())
     database, schema = con.execute(_CURRENT).fetchall()[0]
     current = (folded(database), folded(schema))
-    asking = frozenset(CatalogTable(*map(folded, place)) for place in asking_views(views_of(con), con))
+    asked = () if may_ask else asking_views(views_of(con), con)
+    asking = frozenset(CatalogTable(*map(folded, place)) for place in asked)
     if allowed is None:
         readable = known - asking
         return Tables(known, current, readable, tuple(sorted(quoted(entry.name) for entry in readable)))

@@ -145,7 +145,8 @@ class Walk:
         name = self._name(call)
         if call.get("export_state"):
             raise UnsafeSqlError("generated SQL may not hold EXPORT_STATE")
-        self._check_macros(self._functions.macros_called(name, is_table=False))
+        is_bare = len(call["qualified_name"]["path"]) == 1
+        self._check_macros(self._functions.macros_called(name, is_table=False, is_bare=is_bare))
         arguments = [each["expression"] for each in call.get("arguments", ())]
         if folded(name) in CALLS_BY_NAME:
             self._functions.macros_called(_aggregate_named(name, arguments), is_table=False)

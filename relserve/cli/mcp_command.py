@@ -1,0 +1,73 @@
+"""`relserve mcp`: its options and help."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relserve.cli.common_options import Model, WithExamples
+from relserve.errors import UsageError
+
+
+def mcp_command(
+    db: Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")] = None,
+    examples: WithExamples = False,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, metavar="PORT", help="Serve streamable HTTP there; without it, stdio."
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
+    users: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Whose keys are good: see `relserve user key`.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    only_granted: Annotated[
+        bool, typer.Option("--only-granted", help="Users read only what they own or were granted.")
+    ] = False,
+    model: Model = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of a result that are shown at most.")] = 200,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="Longest work of DuckDB for a call, without the model's.")
+    ] = 30.0,
+    max_rows: Annotated[int, typer.Option(min=0, help="Rows that a call may ask a model about.")] = 1000,
+    max_tokens_total: Annotated[
+        int | None, typer.Option(min=0, help="Tokens that a call may take (default: any).")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="US dollars that a call may cost (default: any).")
+    ] = None,
+    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+) -> None:
+    """Serve a DuckDB database to agents over the Model Context Protocol (MCP), for Claude, Cursor and others.
+
+    Tools: list_tables, describe, query, ask, explain, classify_column. Only SELECT runs.
+
+    Examples:
+
+    * `relserve mcp --db shop.db`: over stdio, as an agent's program starts it
+    * `relserve mcp --db shop.db --http 8765`, and then http://127.0.0.1:8765/mcp
+    * `relserve user add bot --no-password`, `relserve user key bot`, then
+      `relserve mcp --db shop.db --http 8765 --users users.json`
+    """
+    try:
+        from relserve.cli import mcp
+    except ModuleNotFoundError as error:
+        raise UsageError(f"relserve mcp needs {error.name}: pip install 'relserve[mcp]'") from error
+    from relserve.server.mcp.limits import ToolLimits
+    from relserve.server.options import ServerOptions
+    from relserve.session.caps import Limits
+
+    if users is not None and http is None:
+        raise UsageError("--users is for --http: over stdio whoever starts the command is the user")
+    options = ServerOptions(
+        database=db, host=host, users=users, tls_cert=tls_cert, tls_key=tls_key, read_only=db is not None,
+        model=model, examples=examples, cache=cache, only_granted=only_granted,
+    )  # fmt: skip
+    limits = ToolLimits(rows, seconds, Limits(max_rows, max_tokens_total, max_cost))
+    asyncio.run(mcp.serve(options, limits, http))

@@ -1,0 +1,72 @@
+"""The tools over streamable HTTP, at /mcp: for the users of a server by their keys, else for this machine."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from relserve.errors import ForbiddenError, UsageError
+from relserve.server.users.users import User, Users
+
+logger = logging.getLogger(__name__)
+
+
+def http_app(made: MCPServer[Any], users: Users | None, host: str) -> ASGIApp:
+    """The app.
+
+    Args:
+        users: whose keys are good, as of OpenAI clients; None: nobody needs one, and only requests to this
+            machine's own names are answered.
+    """
+    if users is None:
+        return made.streamable_http_app(host="127.0.0.1")
+    keyless = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # a web page has no key
+    app = made.streamable_http_app(host=host, transport_security=keyless)
+    guarded = RequireAuthMiddleware(app, [])
+    return _WithLifespan(app, AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Keys(users))))
+
+
+def user_of(context: Context[Any, Any], users: Users) -> User:
+    """Who sends a request, whose key was good, as the users' file says now.
+
+    Raises:
+        ForbiddenError: the user is gone.
+    """
+    request: Any = context.request_context.request
+    user = users.find(request.user.access_token.client_id)
+    if user is None:
+        raise ForbiddenError("the user of this key is gone")
+    return user
+
+
+class _Keys:
+    """A `TokenVerifier` of the SDK."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        try:
+            user = self._users.find_by_key(token.strip())
+        except UsageError as error:
+            logger.error("MCP clients are let in by nobody: %s", error)
+            return None
+        return None if user is None else AccessToken(token=token, client_id=user.name, scopes=[])
+
+
+class _WithLifespan:
+    """Requests go through the guard; the app's own start and end do not."""
+
+    def __init__(self, app: ASGIApp, guarded: ASGIApp) -> None:
+        self._app, self._guarded = app, guarded
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        inner = self._app if scope["type"] == "lifespan" else self._guarded
+        await inner(scope, receive, send)

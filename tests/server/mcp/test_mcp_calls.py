@@ -1,0 +1,123 @@
+"""How far a call is, and its end when it is cancelled; and who may call over HTTP."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+
+from relserve.engines.scripted import ScriptedEngine, by_hash
+from relserve.server.mcp.calls import EVERY_S
+from relserve.server.mcp.limits import ToolLimits
+from relserve.server.mcp.tools import mcp_server
+from relserve.server.options import ServerOptions
+from relserve.server.server import Server
+from relserve.server.users.users import User
+from relserve.session.caps import Limits
+from tests.server.mcp.agents import served, shop, told
+from tests.server.openai.conftest import Book, book  # noqa: F401 (a fixture)
+from tests.waiting import wait_until
+
+SLOW = "SELECT count(llm('Say {review}', review)) FROM reviews"
+
+
+def slow() -> ScriptedEngine:
+    """Half a minute for 500 rows."""
+    return ScriptedEngine(by_hash, chunk=5, pause_s=0.3)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_cancelled_call_ends_in_the_engine(tmp_path: Path, mode: str) -> None:
+    """Over HTTP; and the same session goes on."""
+    engine, told_progress = slow(), list[tuple[float, float | None, str | None]]()
+
+    async def scene() -> Any:
+        async with here.client(mode=mode) as client:
+            async with anyio.create_task_group() as group:
+
+                async def progress(done: float, total: float | None, message: str | None) -> None:
+                    told_progress.append((done, total, message))
+                    group.cancel_scope.cancel()
+
+                await client.call_tool("query", {"sql": SLOW}, progress_callback=progress)
+            await asyncio.to_thread(wait_until, lambda: engine.aborted)
+            return await told(client, "query", sql="SELECT count(*) FROM reviews")
+
+    with served(engine, database=shop(tmp_path), read_only=True) as here:
+        assert asyncio.run(scene())["rows"] == [[500]]
+    ((done, total, message),) = told_progress
+    assert 0 < done < 500 == total
+    assert message is not None
+    assert "llm()" in message
+    assert "/500 rows" in message
+    assert engine.num_answered + engine.aborted == 500
+
+
+def test_a_cancelled_call_of_duckdbs_own_ends(tmp_path: Path) -> None:
+    """Over streams, as over stdio."""
+    server = Server(ServerOptions(database=shop(tmp_path), read_only=True), ScriptedEngine())
+    made = mcp_server(server, ToolLimits(seconds=600), lambda _: User("ann"))
+    endless = "WITH RECURSIVE r AS (SELECT 1 UNION ALL FROM r) SELECT count(*) FROM r"
+
+    async def scene() -> Any:
+        async with Client(made, mode="legacy") as client:
+            with anyio.move_on_after(2 * EVERY_S):
+                await client.call_tool("query", {"sql": endless})
+            return await told(client, "query", sql="SELECT 1")
+
+    assert asyncio.run(scene())["rows"] == [[1]]
+    server.close()
+
+
+def test_caps_and_limits_hold(tmp_path: Path) -> None:
+    engine = ScriptedEngine()
+    limits = ToolLimits(rows=3, asked=Limits(rows=10))
+
+    async def scene() -> list[Any]:
+        async with here.client() as client:
+            return [
+                await told(client, "query", sql="SELECT count(llm('{i}', i)) FROM range(11) t(i)"),
+                await told(
+                    client,
+                    "query",
+                    sql="SELECT llm('{i}', i, max_rows := 99) FROM range(50) t(i) ORDER BY ALL",
+                ),
+                await told(client, "query", sql="SELECT llm('{i}', i) FROM range(10) t(i)"),
+                await told(client, "query", sql="FROM range(9)", max_rows=100),
+            ]
+
+    with served(engine, limits, database=shop(tmp_path), read_only=True) as here:
+        refused, refused_too, within, cut = asyncio.run(scene())
+    assert "max_rows := 10" in refused
+    assert "max_rows := 10" in refused_too
+    assert (len(within["rows"]), within["more_rows"]) == (3, True)
+    assert cut["rows"] == [[0], [1], [2]]
+    assert engine.num_prompts <= 10
+
+
+def test_keys_say_who_calls(tmp_path: Path, book: Book) -> None:  # noqa: F811
+    """Each key its user's tokens; no key, no answer."""
+    key, poor = book.add("ann"), book.add("bob", tokens_per_hour=1)
+    asks = "SELECT llm('Say {review}', review) FROM reviews LIMIT 2"
+
+    async def asked(key: str) -> Any:
+        async with here.client(key) as client:
+            return await told(client, "query", sql=asks)
+
+    def status(headers: dict[str, str]) -> int:
+        return httpx2.post(here.url, json={}, headers=headers).status_code
+
+    with served(ScriptedEngine(), database=shop(tmp_path), read_only=True, users=book.path) as here:
+        assert len(asyncio.run(asked(key))["rows"]) == 2
+        assert "has used the 1 tokens of an hour" in asyncio.run(asked(poor))
+        assert status({}) == status({"Authorization": "Bearer sk-relserve-wrong"}) == 401
+        assert {user for user, _ in here.server.queries()} == {"ann", "bob"}
+
+
+def test_without_keys_only_this_machines_names_are_answered(tmp_path: Path) -> None:
+    with served(ScriptedEngine(), database=shop(tmp_path), read_only=True) as here:
+        assert httpx2.post(here.url, json={}, headers={"Host": "evil.example"}).status_code == 421
+        assert httpx2.post(here.url, json={}, headers={"Origin": "http://evil.example"}).status_code == 403
