@@ -10,6 +10,7 @@ import duckdb
 import relserve_duckdb
 
 from relserve.cache.cache import AnswerCache, shared_cache
+from relserve.cache.kept_batches import BatchBook
 from relserve.cache.kept_pace import shared_paces
 from relserve.cache.kept_usage import UsageBook, shared_book
 from relserve.cache.store import FILE_NAME
@@ -21,6 +22,7 @@ from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
 from relserve.prices.prices import Prices
+from relserve.session.batches import SentBatches
 from relserve.session.caps import Limits, SpendingCap
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
@@ -213,7 +215,7 @@ def new_session(
     paces = shared_paces(settings.cache_dir) if settings.keep_learnt else None
     return Session(
         find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts, paces=paces,
-        spending=_spending(settings, caps),
+        spending=_spending(settings, caps), batches=SentBatches(BatchBook(settings.cache_dir)),
     )  # fmt: skip
 
 

@@ -217,6 +217,7 @@ class FailureKind(StrEnum):
     LOW_CONFIDENCE = "low_confidence"  # the model gave its answer a probability below min_confidence
     DEADLINE = "deadline"  # the answer, or the SQL, had not come when its deadline passed
     CAP = "cap"  # a cap on rows, tokens or dollars was reached before the row was sent
+    IN_BATCH = "in_batch"  # it was sent in a batch, which has not ended
     NO_SQL = "no_sql"  # a question of text2sql_query() became no SQL
     ENGINE = "engine"  # the engine failed while it worked on the request
 

@@ -36,6 +36,7 @@ _OWN_WORDS = (
     FailureKind.UNPARSABLE,
     FailureKind.LOW_CONFIDENCE,
     FailureKind.DEADLINE,
+    FailureKind.IN_BATCH,
 )
 
 

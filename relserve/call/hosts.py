@@ -7,18 +7,19 @@ from collections.abc import Container
 from urllib.parse import urlsplit
 
 ANY = "*"  # in a list of hosts: every one
+BATCH = "batch:"  # before a URL: its rows are sent as batches
 _PORTS = {"http": 80, "https": 443}
 
 
 def is_url(model: str) -> bool:
-    """Whether a model's name is the URL of a server."""
-    return re.match(r"https?://", model) is not None
+    """Whether a model's name is the URL of a server, or of one that is sent batches."""
+    return re.match(r"(?:batch:)?https?://", model) is not None
 
 
 def host_of(url: str) -> str:
     """The server that a URL means, as HOST:PORT; what is no such URL as it is."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url.removeprefix(BATCH))
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         return url

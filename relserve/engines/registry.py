@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relserve.call.hosted_names import START_HERE, hint_of
-from relserve.call.hosts import host_of, is_url
+from relserve.call.hosts import BATCH, host_of, is_url
 from relserve.call.options import WORDS
 from relserve.call.slo import classes
 from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
@@ -50,6 +50,7 @@ KINDS = {
     "PATH": "a folder with a Hugging Face model (config.json, weights, tokenizer), run by vLLM here",
     "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
+    "batch:URL[#NAME]": "the batches of such a server, commonly at half price; see docs/batches.md",
     "fleet:FILE": "several engines of one model, as a TOML file names them; see docs/fleet.md",
     "wordllama": "vectors for llm_embed(), and nothing else; of the extra relserve[embed]",
     "scripted": "no model: made-up but repeatable answers, for dry runs",
@@ -225,14 +226,7 @@ def own_engine(
 
         return WordVectorEngine()
     if not is_local(name):
-        from relserve.engines.http.engine import HttpEngine  # and openai with it, in half a second
-
-        url, _, served = name.partition("#")
-        return HttpEngine(
-            url, served_model=served or None, timeout_s=settings.timeout_s,
-            api_key=lambda: server_key(url, settings, is_named(url)),
-            max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
-        )  # fmt: skip
+        return _of_server(name, settings, is_named)
     from relserve.engines.local.engine import LocalEngine  # and every policy with it, in a fifth of a second
     from relserve.gate.made import make_gate
     from relserve.vllm_plugin.settings import read
@@ -244,6 +238,23 @@ def own_engine(
         name, path, engine_args=engine_args_of(settings), announce=announce,
         log_path=_log_path(name, settings), forks=forks, gate=gate,
     )  # fmt: skip
+
+
+def _of_server(name: str, settings: Settings, is_named: Callable[[str], bool]) -> Engine:
+    """The engine that asks a server at once, or by batches."""
+    from relserve.engines.http.engine import HttpEngine  # and aiohttp with it
+
+    url, _, served = name.removeprefix(BATCH).partition("#")
+    http = HttpEngine(
+        url, served_model=served or None, timeout_s=settings.timeout_s,
+        api_key=lambda: server_key(url, settings, is_named(url)),
+        max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
+    )  # fmt: skip
+    if not name.startswith(BATCH):
+        return http
+    from relserve.engines.batch.engine import BatchEngine  # and sqlite3
+
+    return BatchEngine(http, settings.cache_dir)
 
 
 def _fleet(name: str, path: str, settings: Settings, announce: Callable[[str], None]) -> FleetEngine:

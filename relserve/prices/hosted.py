@@ -12,16 +12,18 @@ from relserve.prices.price import Rates, TokenPrice
 # What else may stand in a price and is not charged for texts that are read and written.
 _OTHER_USES = ("cache_write_", "web_searches_", "storage_searches_")
 _OTHER_MEDIA = ("audio", "image", "video")
+BATCHES = {"processing": "batch"}  # how the package calls what is sent as batches
 _PLAIN = ("input_mtok", "cache_read_mtok", "output_mtok")
 
 
 @lru_cache(maxsize=256)
-def find_hosted(url: str, model: str) -> TokenPrice | None:
+def find_hosted(url: str, model: str, in_batches: bool = False) -> TokenPrice | None:
     """The price now of a model at a host; None where the package, or its price for texts, is not there.
 
     Args:
         url: of the server, without a user.
         model: its name there.
+        in_batches: the price of rows that are sent as batches; None where the package tells none.
     """
     try:
         from genai_prices.data_snapshot import get_snapshot  # takes a tenth of a second
@@ -30,7 +32,7 @@ def find_hosted(url: str, model: str) -> TokenPrice | None:
     for provider in get_snapshot().providers:
         if re.match(rf"(?:{provider.api_pattern})(?=[/:?#]|$)", url):
             found = provider.find_model(model)  # of this host alone: another one's price would be a guess
-            return None if found is None else _of_texts(found.get_prices(datetime.now(timezone.utc)))
+            return None if found is None else _price_now(found, BATCHES if in_batches else {})
     return None
 
 
@@ -39,6 +41,16 @@ def is_installed() -> bool:
     from importlib.util import find_spec
 
     return find_spec("genai_prices") is not None
+
+
+def _price_now(found: Any, context: dict[str, str]) -> TokenPrice | None:
+    """A model's price for texts, asked in a way that has a price of its own; None where it has none."""
+    ways = [each for each in found.price_variants or () if context and each.when.items() <= context.items()]
+    now = datetime.now(timezone.utc)
+    active = [each for each in ways if each.constraint is None or each.constraint.active(now)]
+    if context and not active:
+        return None
+    return _of_texts(found.get_prices(now, context or None))
 
 
 def _of_texts(found: Any) -> TokenPrice | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from relserve.call.hosts import host_of, is_url, without_user
+from relserve.call.hosts import BATCH, host_of, is_url, without_user
 from relserve.prices.file import read_prices
 from relserve.prices.hosted import find_hosted, is_installed
 from relserve.prices.price import HourPrice, Price
@@ -38,8 +38,8 @@ class Prices:
             if name in self.own:
                 return self.own[name]
         if is_url(model):
-            url, _, served = model.partition("#")
-            return find_hosted(url, served) if served else None
+            url, _, served = model.removeprefix(BATCH).partition("#")
+            return find_hosted(url, served, model.startswith(BATCH)) if served else None
         return None if self.hour is None or model == SCRIPTED else HourPrice(self.hour)
 
     def how_to_give(self, model: str) -> str:
@@ -62,4 +62,5 @@ def _names(model: str) -> list[str]:
     url, _, served = model.partition("#")
     host = host_of(url)
     named = [model, f"{host}#{served}"] if served else [model]
-    return [*named, url, host]
+    before = BATCH if model.startswith(BATCH) else ""  # whose price is not that of rows asked at once
+    return [model, *(before + name for name in named[1:]), url, before + host]

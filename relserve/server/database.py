@@ -73,6 +73,7 @@ class ServerDatabase:
             session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo,
             spending=replace(session.spending, user=lambda: self._daily.find(user, history.usage)),
             cache_salt=self._salts.of(user), keeps_calibrations=False,
+            batches=replace(session.batches, owner=user.name),
         )  # fmt: skip
         con = self._root.cursor_for(own, client)
         con.raw.execute("SET TimeZone = 'UTC'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import math
@@ -10,15 +9,11 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import wait
-from dataclasses import asdict, replace
-from functools import lru_cache, partial
-from typing import Any
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import CacheEntry, KeptReply
-from relserve.call.answer_types import Grammar
-from relserve.call.frame import Frame
 from relserve.call.relquery import Reply, Submission, Usage
+from relserve.call.reply_keys import keys_of
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, RelserveError
@@ -27,7 +22,6 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 0.05  # how often a wait looks at its cancel event
 LEAST_S = 0.2  # that an engine has to tell its model, so that a deadline that has passed leaves kept answers
-KEY_BYTES = 16
 
 
 class CachedAnswers:
@@ -134,46 +128,6 @@ def reply_of(index: int, kept: str, submission: Submission) -> Reply:
         return Reply(index, kept)
     text, probabilities = json.loads(kept)
     return Reply(index, text, probabilities=tuple(probabilities))
-
-
-def keys_of(fingerprint: str, submission: Submission) -> list[bytes]:
-    """A key for each prompt: a hash of the model and of all in the submission that shapes the reply."""
-    start_of = lru_cache(maxsize=None)(partial(_start_of, fingerprint, submission))
-    grammars = submission.grammars or [None] * len(submission.prompts)
-    keys = []
-    for prompt, grammar in zip(submission.prompts, grammars, strict=True):
-        hashed = start_of(grammar).copy()
-        hashed.update(prompt.encode("utf-8", "surrogatepass"))
-        keys.append(hashed.digest())
-    return keys
-
-
-def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None) -> hashlib.blake2b:
-    """The hash of all but the prompt; `grammar`: the reply's own."""
-    follow_ups = submission.sampling.follow_ups
-    grammar = None if follow_ups else grammar or submission.sampling.grammar  # they have their own
-    sampling = asdict(replace(submission.sampling, grammar=grammar))
-    del sampling["sure_at"]  # of min_confidence, whose answers are not kept: they hang on the threshold
-    if grammar is not None and not grammar.ebnf:
-        del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
-    if grammar is not None and grammar.source is None:
-        del sampling["grammar"]["source"]  # likewise
-    if sampling["read"] is None:
-        del sampling["read"]  # likewise
-    del sampling["follow_ups"]
-    if follow_ups:  # their names are told in failures alone, which are not kept
-        sampling["follow_ups"] = [(each.text, each.choices) for each in follow_ups]
-    if not sampling["embeds"]:
-        del sampling["embeds"]
-    if sampling["debias"] == 1:
-        del sampling["debias"]
-    own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]
-    own += [{"turns": submission.turns}] if submission.turns else []
-    if submission.sampling.read is not None and submission.frame != Frame():
-        own.append({"frame": submission.frame})  # a decision server is told the question apart from the state
-    shape = json.dumps([fingerprint, submission.system, sampling, *own])
-    # JSON has no line break in it, so no other shape and prompt give the same bytes.
-    return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
 
 
 def ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | None) -> str | None:

@@ -139,6 +139,8 @@ class _Account:
     def _amounts(self, reply: Reply) -> Amounts:
         """What a row took; of a server that does not tell, what was expected."""
         usage = reply.usage
+        if reply.failure is not None and reply.failure.kind is FailureKind.IN_BATCH:
+            return Amounts()  # it is counted when its answer is taken
         if reply.failure is None and not any(usage):
             return self._expected(self._prompts[reply.index])._replace(rows=1)
         self._num += 1

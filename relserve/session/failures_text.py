@@ -15,6 +15,7 @@ WORDS = {
     FailureKind.NO_SQL: "without SQL",
     FailureKind.ENGINE: "engine failed",
 }
+WHEN = "see llm_batches(), and run the statement again then"
 
 
 def failures_text(num_rows: int, failed: Mapping[FailureKind, int], where: str, noun: str = "rows") -> str:
@@ -30,11 +31,14 @@ def failures_text(num_rows: int, failed: Mapping[FailureKind, int], where: str, 
         The line, "" when no row failed.
     """
     counts = {kind: count for kind, count in failed.items() if count}
+    later = counts.pop(FailureKind.IN_BATCH, 0)
+    told = f"{later:,} of {num_rows:,} {noun} are NULL until their batch ends; {WHEN}" if later else ""
     if not counts:
-        return ""
+        return told
     total = sum(counts.values())
     order = list(FailureKind)
     most_first = sorted(counts.items(), key=lambda each: (-each[1], order.index(each[0])))
     causes = ", ".join(f"{count:,} {WORDS.get(kind, kind.replace('_', ' '))}" for kind, count in most_first)
     verb = "is" if total == 1 else "are"
-    return f"{total:,} of {num_rows:,} {noun} failed and {verb} NULL: {causes}; see {where}"
+    said = f"{total:,} of {num_rows:,} {noun} failed and {verb} NULL: {causes}; see {where}"
+    return f"{told}. {said}" if told else said

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
 from relserve.call.rel_tag import WorkflowStep
@@ -18,6 +20,7 @@ from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.model.linear import CostModel
+from relserve.session.batches import SentBatches
 from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import FoldedRows, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -53,6 +56,7 @@ class Session:
         cache_salt: see `Submission`.
         paces: where it is kept how long relQueries took, for EXPLAIN in other processes; None: nowhere.
         spending: what models cost, and the caps on that.
+        batches: those that were sent.
         keeps_calibrations: whether its SQL may keep calibrations and fresh columns, which belong to whoever
             runs it.
     """
@@ -69,6 +73,11 @@ class Session:
     paces: PaceFile | None = None
     keeps_calibrations: bool = True
     spending: Spending = field(default_factory=Spending)
+    batches: SentBatches = field(default_factory=SentBatches)
+
+    def batches_table(self) -> pa.Table:
+        """llm_batches(): see `SentBatches.table`."""
+        return self.batches.table(self.find_engine)
 
     def run(
         self,

@@ -9,13 +9,13 @@ import pytest
 from relserve.call.answer_types import ChoiceAnswer, Extract, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite, Submission, sampling_of
+from relserve.call.reply_keys import keys_of
 from relserve.call.schema import shape_of
 from relserve.call.template import Template
 from relserve.call.turns import examples_of, messages_of, turns_of
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.local.prompts import PromptEncoder
 from relserve.errors import OptionError
-from relserve.session.cached_answers import keys_of
 
 TURNS = (
     (("user", "Mood of fine?"), ("assistant", "good")),

@@ -15,10 +15,10 @@ from relserve.cache.store import FILE_NAME, CacheEntry, Store
 from relserve.call.answer_types import Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import RelQuery, Sampling, Submission
+from relserve.call.reply_keys import keys_of
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, by_hash, echo
 from relserve.errors import Cancelled, EngineDeadError, EngineStartError, Failure, FailureKind, RowError
-from relserve.session.cached_answers import keys_of
 from relserve.session.estimate import Estimate
 from relserve.session.folding import fold_rows
 from relserve.session.history import QueryRecord

@@ -13,10 +13,10 @@ from relserve.cache.store import FILE_NAME
 from relserve.call.answer_types import Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import RelQuery, Reply, Sampling, Submission
+from relserve.call.reply_keys import keys_of
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, by_hash
 from relserve.errors import FailureKind, OptionError
-from relserve.session.cached_answers import keys_of
 from relserve.session.folding import fold_rows
 from relserve.session.session import Session
 

@@ -20,7 +20,9 @@ import pyarrow.types as kinds
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.errors import UsageError
-from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, USAGE_SCHEMA, History
+from relserve.session.batches import BATCH_SCHEMA
+from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, USAGE_SCHEMA
+from relserve.session.session import Session
 from relserve.session.workflows import STEP_SCHEMA, WORKFLOW_SCHEMA
 from relserve_duckdb.text.call_limits import CALLED
 from relserve_duckdb.udf import calibrate_macro, cluster_macros
@@ -30,12 +32,13 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import ARROW_TYPES, sql_type_of
 
 States = dict[int, ConnectionState]
-TABLES: dict[str, tuple[Callable[[History], pa.Table], pa.Schema]] = {
-    "llm_queries": (History.queries_table, QUERY_SCHEMA),
-    "llm_errors": (History.errors_table, ERROR_SCHEMA),
-    "llm_usage": (History.usage_table, USAGE_SCHEMA),
-    "llm_workflows": (lambda history: history.workflows.workflows_table(), WORKFLOW_SCHEMA),
-    "llm_steps": (lambda history: history.workflows.steps_table(), STEP_SCHEMA),
+TABLES: dict[str, tuple[Callable[[Session], pa.Table], pa.Schema]] = {
+    "llm_queries": (lambda session: session.history.queries_table(), QUERY_SCHEMA),
+    "llm_errors": (lambda session: session.history.errors_table(), ERROR_SCHEMA),
+    "llm_usage": (lambda session: session.history.usage_table(), USAGE_SCHEMA),
+    "llm_workflows": (lambda session: session.history.workflows.workflows_table(), WORKFLOW_SCHEMA),
+    "llm_steps": (lambda session: session.history.workflows.steps_table(), STEP_SCHEMA),
+    "llm_batches": (Session.batches_table, BATCH_SCHEMA),
 }
 _KEY_BITS = 62
 _numbering = threading.Lock()
@@ -140,7 +143,7 @@ def _answer(states: States, function: str) -> Callable[..., Any]:
     return lambda template, options, keys, *values: _call(states, function, template, options, keys, *values)
 
 
-def _listing(states: States, table: Callable[[History], pa.Table]) -> Callable[..., Any]:
+def _listing(states: States, table: Callable[[Session], pa.Table]) -> Callable[..., Any]:
     return lambda keys: _rows_of(states, table, keys)
 
 
@@ -172,9 +175,9 @@ def _state_of(states: States, keys: Any) -> ConnectionState:
     return state
 
 
-def _rows_of(states: States, table: Callable[[History], pa.Table], keys: Any) -> pa.Array:
-    """The history's rows as a list of structs, once for each call (DuckDB has no table UDFs in Python)."""
-    rows = _plain_times(table(_state_of(states, keys).session.history))
+def _rows_of(states: States, table: Callable[[Session], pa.Table], keys: Any) -> pa.Array:
+    """The table's rows as a list of structs, once for each call (DuckDB has no table UDFs in Python)."""
+    rows = _plain_times(table(_state_of(states, keys).session))
     structs = (
         rows.to_struct_array().combine_chunks() if rows.num_rows else pa.array([], pa.struct(rows.schema))
     )

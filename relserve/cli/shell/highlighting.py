@@ -15,7 +15,7 @@ _OWN = frozenset(
     (
         *FUNCTIONS,
         *"text2sql text2sql_query llm_evaluate llm_calibrate llm_materialize llm_refresh".split(),
-        *"llm_queries llm_errors llm_usage llm_workflows llm_steps".split(),
+        *"llm_queries llm_errors llm_usage llm_batches llm_workflows llm_steps".split(),
     )
 )
 

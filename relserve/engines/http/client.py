@@ -90,6 +90,21 @@ class JsonClient:
         async with self._session.post(self._url(path), data=data, headers=headers) as response:
             return await _answer(response)
 
+    async def upload(self, path: str, fields: Mapping[str, str], name: str, data: bytes) -> object:
+        """Post a file of this name as the form's field "file", beside others; raises as `post`."""
+        form = aiohttp.FormData(fields)
+        form.add_field("file", data, filename=name, content_type="application/jsonl")
+        async with self._session.post(self._url(path), data=form) as response:
+            return await _answer(response)
+
+    async def download(self, path: str) -> bytes:
+        """The bytes at a path, whatever they are; raises as `post`."""
+        async with self._session.get(self._url(path)) as response:
+            raw = await response.read()
+            if not 200 <= response.status < 300:
+                raise StatusError(response.status, response.headers, _error_in(raw))
+            return raw
+
     async def close(self) -> None:
         """Let the connections go."""
         await self._session.close()
@@ -103,7 +118,8 @@ class JsonClient:
         return await send(request)
 
     def _url(self, path: str) -> str:
-        return self.base_url + path + self._query
+        query = self._query.replace("?", "&", 1) if "?" in path else self._query
+        return self.base_url + path + query
 
 
 def proxy_of(url: URL) -> URL | None:

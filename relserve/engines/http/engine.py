@@ -82,6 +82,11 @@ class HttpEngine:
         """Requests at the server now."""
         return self._server.concurrency.num_inside if self._server else 0
 
+    @property
+    def row_limits(self) -> tuple[int, int]:
+        """How often a row is tried again after faults, and after refusals for overload."""
+        return self._max_retries, self._max_waits
+
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`: of the URL and the model's name at the server.
 

@@ -95,6 +95,11 @@ class Metered:
         """Whether its rows ask `Submission.may_send`."""
         return getattr(self._engine, "asks_before_sending", False)
 
+    @property
+    def look(self) -> Any:
+        """See `BatchEngine.look`; None of an engine that sends no batches."""
+        return getattr(self._engine, "look", None)
+
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`."""
         found: str | None = await self._engine.fingerprint()

@@ -44,7 +44,7 @@ SEALED = frozenset(["_pg_signal", "_pg_activity", "_pg_prepared"])
 SESSION = frozenset(
     "current_query getvariable current_setting current_connection_id duckdb_variables duckdb_settings "
     "duckdb_prepared_statements duckdb_functions activity_of pg_cancel_backend pg_terminate_backend "
-    "llm_queries llm_errors llm_usage llm_workflows llm_steps".split()
+    "llm_queries llm_errors llm_usage llm_batches llm_workflows llm_steps".split()
 )
 SESSION_RELATIONS = frozenset(["pg_stat_activity", "pg_prepared_statements", "pg_cursors"])
 

@@ -1,0 +1,150 @@
+"""The batch engine: a relQuery is sent as a batch, whose answers are taken when it is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from relserve.cache.kept_batches import BatchBook, BatchRowState, KeptBatch
+from relserve.call.hosts import BATCH
+from relserve.call.relquery import Reply, Submission
+from relserve.engines import fingerprint
+from relserve.engines.batch.at_server import cancelled, looked
+from relserve.engines.batch.rows import reply_of, row_keys
+from relserve.engines.batch.sending import BatchSender, RowsToSend
+from relserve.engines.http.engine import HttpEngine
+from relserve.engines.http.label_reply import as_asked
+from relserve.engines.http.server import ModelServer
+from relserve.errors import EngineError, OptionError
+
+POLL_S = 0.1  # between two looks whether another process is done sending
+
+
+class BatchEngine:
+    """Rows go to an OpenAI-compatible server as files and batches, and their answers come within a day.
+
+    Args:
+        http: the engine that asks the same server at once.
+        folder: where what was sent is on record.
+
+    Attributes:
+        book: that record.
+    """
+
+    asks_before_sending = True  # see `Submission.may_send`
+
+    def __init__(self, http: HttpEngine, folder: Path) -> None:
+        self._http, self.book = http, BatchBook(folder)
+        self._tried: set[str] = set()  # kinds of calls of which a row was answered at once
+
+    @property
+    def model(self) -> str:
+        """The name by which users ask for it."""
+        return BATCH + self._http.model
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`: kept answers are those of the same server asked at once."""
+        return await self._http.fingerprint()
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; rows that were sent and have no answer yet fail with IN_BATCH.
+
+        Raises:
+            OptionError: vectors are wanted, or a sum over all spellings of choices.
+            ModelError: the server does not serve the model.
+        """
+        if not submission.prompts:
+            return
+        if submission.sampling.embeds:
+            raise OptionError(
+                f"llm_embed() is not sent as a batch; name the server alone: {self._http.model!r}"
+            )
+        asked, server = as_asked(submission), await self._http.start()
+        record = record_of(server)
+        rows = RowsToSend(asked, row_keys(record, submission), submission.user or "", submission.kind or "")
+        replied: set[int] = set()
+        with self._says_what_to_mend():
+            async with self._turn(record):
+                await self._look_at(server, rows.keys)
+                limits = self._http.row_limits
+                sender = BatchSender(server, self.book, self.model, record, self._tried, limits)
+                async for replies in sender.send_new(rows):
+                    replied.update(reply.index for reply in replies)
+                    yield replies
+            if replies := self._kept(rows, replied):
+                yield replies
+
+    async def look(self, batch: KeptBatch) -> KeptBatch:
+        """Ask the server how a batch of this model stands, and keep what came of it once it has ended.
+
+        Raises:
+            EngineError, ModelError: the server does not say.
+        """
+        server = await self._http.start()
+        with self._says_what_to_mend():
+            async with self._turn(record_of(server)):
+                return await looked(server, self.book, batch)
+
+    async def cancel(self, batch: KeptBatch) -> KeptBatch:
+        """Have the server give a batch up; what it answered until then is kept. Raises as `look`."""
+        server = await self._http.start()
+        with self._says_what_to_mend():
+            async with self._turn(record_of(server)):
+                return await cancelled(server, self.book, batch)
+
+    async def close(self) -> None:
+        """See `Engine.close`; batches go on at their servers."""
+        await self._http.close()
+
+    def _kept(self, rows: RowsToSend, replied: set[int]) -> list[Reply]:
+        """The replies to all rows that have none so far."""
+        found, batches = self.book.find(rows.keys), {each.id: each for each in self.book.batches()}
+        replies: list[Reply] = []
+        told, failed = [], []
+        for index, key in enumerate(rows.keys):
+            if index in replied:
+                continue
+            row = found[key]
+            replies.append(reply_of(row, index, batches[row.batch], rows.submission.as_for(index)))
+            if row.state is BatchRowState.FAILED:
+                failed.append(key)  # it is asked again the next time, as failed rows are
+            elif row.state is BatchRowState.ANSWERED and not row.told:
+                told.append(key)
+        self.book.tell(told)
+        self.book.forget(failed)
+        return replies
+
+    async def _look_at(self, server: ModelServer, keys: list[bytes]) -> None:
+        """Look at the batches for which these rows wait."""
+        waiting = {row.batch for row in self.book.find(keys).values() if row.state is BatchRowState.SENT}
+        for batch in self.book.batches():
+            if batch.id in waiting:
+                await looked(server, self.book, batch)
+
+    @asynccontextmanager
+    async def _turn(self, record: str) -> AsyncGenerator[None]:
+        """While inside, nobody else sends to the server by this record."""
+        while True:
+            with self.book.turn(record) as is_ours:
+                if is_ours:
+                    yield
+                    return
+            await asyncio.sleep(POLL_S)
+
+    @contextmanager
+    def _says_what_to_mend(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise EngineError(
+                f"what is sent as batches cannot be put on record in {self.book.folder} ({error}); no row is "
+                "sent without it, for it could be paid twice: mend the folder, or set RELSERVE_CACHE_DIR"
+            ) from error
+
+
+def record_of(server: ModelServer) -> str:
+    """Under which rows of a server's model are on record, whatever the name in a call."""
+    return fingerprint.of_server(server.client.base_url, server.model)

@@ -1,0 +1,164 @@
+"""Sending rows that are in no batch yet: one is asked at once, the others become batches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from relserve.cache.kept_batches import BatchBook, BatchRowState, KeptBatch, KeptRow, new_batch_id
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.batch.at_server import send
+from relserve.engines.batch.rows import FirstRow, NoPath, dialect_of, in_words, parts_of
+from relserve.engines.batch.wire import line_of
+from relserve.engines.http.dialect import Dialect
+from relserve.engines.http.server import ModelServer
+from relserve.errors import Failure, FailureKind
+
+MOST_ROWS, MOST_BYTES = 50_000, 90 * 2**20  # of one batch, as OpenAI and others take them
+FIRST = -1  # the number of a row that was asked at once, and is in no file
+CAP_S = 0.1  # for which a row waits for room below a cap: those before it leave none until the batch ends
+NO_ROOM = "a cap leaves no room beside the rows that are in the batch; with a larger cap the rest is sent"
+
+log = logging.getLogger(__name__)
+
+
+class RowsToSend(NamedTuple):
+    """A submission as a server is asked, and under which keys its rows are on record.
+
+    Attributes:
+        owner, kind: as of `KeptBatch`.
+    """
+
+    submission: Submission
+    keys: list[bytes]
+    owner: str
+    kind: str
+
+
+class _First(NamedTuple):
+    """What came of the row that was asked at once, in the words that the server takes.
+
+    Attributes:
+        body: of its completion; None: it has none.
+        failures: its reply, where the row failed.
+    """
+
+    dialect: Dialect
+    body: object = None
+    failures: tuple[Reply, ...] = ()
+
+
+@dataclass
+class BatchSender:
+    """Sends rows to one server, in its turn.
+
+    Attributes:
+        record: see `engine.record_of`.
+        tried: kinds of calls of which a row was answered at once in this process.
+        row_limits: how often a row is tried again that is asked at once; see `HttpRows`.
+    """
+
+    server: ModelServer
+    book: BatchBook
+    model: str
+    record: str
+    tried: set[str]
+    row_limits: tuple[int, int]
+
+    async def send_new(self, rows: RowsToSend) -> AsyncIterator[list[Reply]]:
+        """Send what is in no batch; gives the replies to rows that get into none.
+
+        Raises: as `at_server.send`, and what asking at once raises.
+        """
+        found = self.book.find(rows.keys)
+        tries = {key: row.tries for key, row in found.items() if row.state is BatchRowState.UNASKED}
+        new = [i for i, key in enumerate(rows.keys) if key not in found or key in tries]
+        new, held = await _allowed(rows.submission, new)
+        if held:
+            yield held
+        dialect, answered = self._known_dialect(rows.kind), list[KeptRow]()
+        if dialect is None and len(new) > 1:
+            first = await self._ask_first(rows, new[0])
+            dialect = first.dialect
+            if first.failures:
+                yield list(first.failures)
+            elif first.body is not None:
+                reply = json.dumps(first.body)
+                answered = [KeptRow(rows.keys[new[0]], "", FIRST, BatchRowState.ANSWERED, reply=reply)]
+            if first.failures or answered:
+                new = new[1:]
+        for batch, sent, lines in self._batches(rows, new, dialect or self.server.dialect, tries):
+            own = [row._replace(batch=batch.id) for row in answered]
+            begun = self.book.begin(batch, [*own, *sent])
+            answered = []
+            begun = await send(self.server, self.book, begun, (dialect or self.server.dialect).path, lines)
+            log.info("%s: batch %s of %d rows is %s", self.server.name, begun.id, begun.rows, begun.server_id)
+
+    def _known_dialect(self, kind: str) -> Dialect | None:
+        """In which the server was sent calls of this kind; None: none was sent, or none was answered."""
+        if kind in self.tried:
+            return self.server.dialect
+        of_kind = [
+            each
+            for each in self.book.batches()
+            if (each.server, each.kind) == (self.record, kind)
+            and (each.answered or each.state != "completed")
+        ]
+        return dialect_of(of_kind[-1].dialect) if of_kind else None
+
+    async def _ask_first(self, rows: RowsToSend, index: int) -> _First:
+        """Ask one row at once: a wrong key, an empty quota and a field that is refused show in a second."""
+        before = self.server.dialect
+        asked = FirstRow(self.server, rows.submission.part([index], None), *self.row_limits)
+        asked.start()
+        try:
+            came = await asked.inbox.get()
+        finally:
+            await asked.cancel()
+        if isinstance(came, NoPath):  # it answers batches alone
+            self.server.dialect = before
+            return _First(before)
+        if isinstance(came, Exception):
+            raise came
+        if asked.data is None:
+            return _First(self.server.dialect, failures=(replace(came, index=index),))
+        self.tried.add(rows.kind)
+        return _First(asked.dialect, asked.data)
+
+    def _batches(
+        self, rows: RowsToSend, new: Sequence[int], dialect: Dialect, tries: Mapping[bytes, int]
+    ) -> Iterator[tuple[KeptBatch, list[KeptRow], bytes]]:
+        """The batches that these rows make up: each with its rows as they go on record, and its file."""
+        asked = rows.submission
+        bodies = [
+            json.dumps(dialect.body(self.server.model, asked.prompts[i], asked.as_for(i)), ensure_ascii=False)
+            for i in new
+        ]
+        for part in parts_of(list(map(len, bodies)), MOST_ROWS, MOST_BYTES):
+            batch = KeptBatch(
+                new_batch_id(), self.model, self.record, rows.owner, rows.kind, in_words(dialect), len(part)
+            )
+            keys = [(rows.keys[new[n]], n) for n in part]
+            sent = [KeptRow(key, batch.id, n, BatchRowState.SENT, tries.get(key, 0)) for key, n in keys]
+            yield batch, sent, b"".join(line_of(batch, n, dialect.path, bodies[n]) for n in part)
+
+
+async def _allowed(submission: Submission, indices: Sequence[int]) -> tuple[list[int], list[Reply]]:
+    """The rows that caps let go, and the replies to the others."""
+    allowed = list(indices)
+    if submission.may_send is None:
+        return allowed, []
+    for number, index in enumerate(indices):
+        try:
+            async with asyncio.timeout(CAP_S):
+                why = await submission.may_send(submission.prompts[index])
+        except TimeoutError:
+            why = NO_ROOM
+        if why:
+            held = [Reply(each, None, Failure(FailureKind.CAP, why)) for each in indices[number:]]
+            return allowed[:number], held
+    return allowed, []
