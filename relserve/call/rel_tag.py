@@ -18,6 +18,7 @@ MOST_DISPATCHES = 2**53  # as many as JSON can count
 MAX_KIND = 64  # characters of a kind or a stage, which schedulers remember
 TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tpot_slo_s"  # arguments of requests that name no relQuery, too
 FORMER_TPOT_SLO = "rel_tbt_slo_s"  # what TPOT_SLO was called before, which clients may still send
+BACKGROUND = "rel_background"  # 1 for what nobody waits for
 DISPATCH = "rel_dispatch"  # like TTFT_SLO
 
 
@@ -61,6 +62,7 @@ class RelTag(NamedTuple):
         is_named: whether the request names the relQuery; else its client knows of none. It does not travel.
         slo: limits of each row's tokens; None: none. What travels is read of each request by itself.
         dispatch: the number under which a fleet's owner sent it to this engine, from 0; None: it did not.
+        is_background: nobody waits for it, and every other relQuery goes first.
     """
 
     rel_id: str
@@ -74,6 +76,7 @@ class RelTag(NamedTuple):
     is_named: bool = True
     slo: Slo | None = None
     dispatch: int | None = None
+    is_background: bool = False
 
     def args(self) -> dict[str, str | int | float]:
         """The tag as vLLM carries it: `extra_args` of a request in process, `vllm_xargs` of an HTTP body.
@@ -92,6 +95,7 @@ class RelTag(NamedTuple):
             TTFT_SLO: None if self.slo is None else self.slo.ttft_s,
             TPOT_SLO: None if self.slo is None else self.slo.tpot_s,
             DISPATCH: self.dispatch,
+            BACKGROUND: 1 if self.is_background else None,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -121,6 +125,7 @@ def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
         _time(args.get("rel_deadline_s")),
         _kept(args.get("rel_kind")),
         None if likely is None else min(cap, likely),
+        is_background=args.get(BACKGROUND) == 1,
     )
 
 

@@ -112,3 +112,16 @@ def test_how_to_give_a_price() -> None:
 def test_money_is_told_as_people_read_it() -> None:
     told = [dollars(each) for each in (None, 0.0, 0.47, 0.00123, 12345.678, 0.999)]
     assert told == ["unknown", "0.00 USD", "0.47 USD", "0.0012 USD", "12,345.68 USD", "1.00 USD"]
+
+
+def test_batches_have_prices_of_their_own(tmp_path: Path) -> None:
+    host = "https://api.openai.com/v1#gpt-4o-mini"
+    at_once, in_batches = Prices().find(host), Prices().find(f"batch:{host}")
+    assert isinstance(at_once, TokenPrice)
+    assert isinstance(in_batches, TokenPrice)
+    assert in_batches.rates.input == at_once.rates.input / 2
+    assert in_batches.rates.output == at_once.rates.output / 2
+    assert Prices().find("batch:https://api.deepseek.com/v1#deepseek-chat") is None, "no half is guessed"
+    prices = of(tmp_path, '["gpu:8000"]\ninput = 1\noutput = 1\n["batch:gpu:8000"]\ninput = 0.5\noutput = 0.5')
+    assert prices.find("batch:http://gpu:8000/v1#big") == TokenPrice(Rates(0.5, 0.5, 0.5))
+    assert of(tmp_path, '["gpu:8000"]\ninput = 1\noutput = 1').find("batch:http://gpu:8000/v1#big") is None

@@ -158,7 +158,7 @@ class PatienceGuard:
         jobs = [
             DeadlineJob(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)
         ]
-        jobs = [job for job in jobs if job.work_s and not book.states[job.slot].is_ordinary]
+        jobs = [job for job in jobs if job.work_s and book.states[job.slot].has_promise]
         bound = INFINITE
         for job in reversed(shortest_in_time(jobs) or ()):
             bound = min(job.value, float(np.nextafter(bound, -INFINITE)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.arrange import Arrangement, PrefillCandidate, StepChoices
+from relserve.policies.scheduling.background import BackgroundRows
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.due import DeadlineStanding, DueTimes, standing_of
 from relserve.policies.scheduling.guard import Guard
@@ -24,6 +25,7 @@ class SchedulingPolicy:
         reserve_share: admit a row only if this share of the outputs still to come fits too; None admits
             whatever fits now, as vLLM does.
         ordinary: keeps the latency of requests without a relQuery; None treats them like relQueries.
+        background: puts rows last for which nobody waits; None treats them like others.
         due: puts relQueries with deadlines where they belong; None does not look at deadlines.
         learns: whether outputs are taken to be as long as those before were; else as their caps allow.
         book: what it remembers of each relQuery between steps.
@@ -37,6 +39,7 @@ class SchedulingPolicy:
     learns: bool = False
     ordinary: OrdinaryTraffic | None = None
     due: DueTimes | None = None
+    background: BackgroundRows | None = None
     book: RelBook = field(default_factory=RelBook, repr=False)
     load: ArrivingLoad = field(default_factory=ArrivingLoad, repr=False)
     _later: float = field(default=1.0, repr=False)
@@ -60,6 +63,8 @@ class SchedulingPolicy:
         if self.due is not None:
             values = self.due.place(values, view, book)
         values = self.guard.put_first(values, view, book)
+        if self.background is not None:
+            values = self.background.put_last(values, view, book)
         if self.ordinary is not None:
             values = self.ordinary.put_first(values, view, book)
         return RelQueryOrder(book.states, book.slot_of, values, book.copy(book.arrival_s))

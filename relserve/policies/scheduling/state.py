@@ -46,6 +46,7 @@ class RelState:
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
         is_named: whether its requests name it; else it is a relQuery only for want of one.
         workflow_id, stage: of the workflow that it is a step of, and the step's kind; None for none.
+        is_background: nobody waits for it: it gets what room the others leave.
         deadline_s: when its answers are of no more use, on the clock of `arrival_s`; None: never.
         most_output: the most tokens that one of its rows that ended has given.
     """
@@ -74,6 +75,7 @@ class RelState:
     stage: str | None = None
     deadline_s: float | None = None
     most_output: int = 0
+    is_background: bool = False
 
     def __post_init__(self) -> None:
         if not self.row_output:
@@ -83,6 +85,11 @@ class RelState:
     def is_ordinary(self) -> bool:
         """Whether it is a single request of a client that knows nothing of relQueries."""
         return not self.is_named and self.num_rows == 1
+
+    @property
+    def has_promise(self) -> bool:
+        """Whether a guard sees to it that it is done in time."""
+        return not self.is_ordinary and not self.is_background
 
     @property
     def num_unseen(self) -> int:

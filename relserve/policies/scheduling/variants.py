@@ -11,6 +11,7 @@ from relserve.policies.scheduling.arrange import (
     always_prefill,
     by_total_latency,
 )
+from relserve.policies.scheduling.background import BackgroundRows
 from relserve.policies.scheduling.due import DueTimes, Urgency
 from relserve.policies.scheduling.guard import NoGuard, PatienceGuard, StarvationGuard
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
@@ -51,6 +52,7 @@ VARIANTS: Registry[SchedulingPolicy] = Registry("scheduling variant", {
         learns=True,
         ordinary=OrdinaryTraffic(),
         due=DueTimes(),
+        background=BackgroundRows(),
     ),
     "hexgen": lambda name, _: SchedulingPolicy(name, Urgency(), Mixed(), NO_GUARD, learns=True),
 })  # fmt: skip
