@@ -45,12 +45,12 @@ def is_installed() -> bool:
 
 def _price_now(found: Any, context: dict[str, str]) -> TokenPrice | None:
     """A model's price for texts, asked in a way that has a price of its own; None where it has none."""
-    ways = [each for each in getattr(found, "price_variants", None) or () if context and each.when.items() <= context.items()]
     now = datetime.now(timezone.utc)
-    active = [each for each in ways if each.constraint is None or each.constraint.active(now)]
-    if context and not active:
-        return None
-    return _of_texts(found.get_prices(now, context) if context else found.get_prices(now))
+    if not context:
+        return _of_texts(found.get_prices(now))
+    variants = [each for each in getattr(found, "price_variants", None) or () if each.when == context]
+    is_told = any(each.constraint is None or each.constraint.active(now) for each in variants)
+    return _of_texts(found.get_prices(now, context)) if is_told else None
 
 
 def _of_texts(found: Any) -> TokenPrice | None:

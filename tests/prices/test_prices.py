@@ -122,6 +122,7 @@ def test_batches_have_prices_of_their_own(tmp_path: Path) -> None:
     assert in_batches.rates.input == at_once.rates.input / 2
     assert in_batches.rates.output == at_once.rates.output / 2
     assert Prices().find("batch:https://api.deepseek.com/v1#deepseek-chat") is None, "no half is guessed"
-    prices = of(tmp_path, '["gpu:8000"]\ninput = 1\noutput = 1\n["batch:gpu:8000"]\ninput = 0.5\noutput = 0.5')
+    text = '["gpu:8000"]\ninput = 1\noutput = 1\n'
+    assert of(tmp_path, text).find("batch:http://gpu:8000/v1#big") is None
+    prices = of(tmp_path, text + '["batch:gpu:8000"]\ninput = 0.5\noutput = 0.5')
     assert prices.find("batch:http://gpu:8000/v1#big") == TokenPrice(Rates(0.5, 0.5, 0.5))
-    assert of(tmp_path, '["gpu:8000"]\ninput = 1\noutput = 1').find("batch:http://gpu:8000/v1#big") is None

@@ -39,26 +39,28 @@ class Exchange:
         self.status: int | None = None
         self._streams = False
 
-    async def body(self) -> bytes:
-        """The request's body.
+    async def body(
+        self, kind: str = "application/json", most: int = MAX_BODY, within_s: float = BODY_S
+    ) -> bytes:
+        """The request's body, of so many bytes at most.
 
         Raises:
-            Refusal: it is too large, too slow, or no JSON by its own account.
+            Refusal: it is too large, too slow, or not of this kind by its own account.
             Left: the client left while it sent it.
         """
-        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # a web page elsewhere can have a browser send other kinds unasked
-            raise bad_request(f"the content-type is {kind or 'not given'}; it must be application/json")
+        told = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if told != kind:  # a web page elsewhere can have a browser send other kinds than JSON unasked
+            raise bad_request(f"the content-type is {told or 'not given'}; it must be {kind}")
         parts, size = [], 0
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(within_s):
                 async for part in self.request.stream():
                     size += len(part)
-                    if size > MAX_BODY:
-                        raise Refusal(413, f"the body has more than {MAX_BODY:,} bytes")
+                    if size > most:
+                        raise Refusal(413, f"the body has more than {most:,} bytes")
                     parts.append(part)
         except TimeoutError:
-            raise Refusal(408, f"the body did not come within {BODY_S:g} s") from None
+            raise Refusal(408, f"the body did not come within {within_s:g} s") from None
         except ClientDisconnect:
             raise ClientLeft from None
         return b"".join(parts)
@@ -86,7 +88,7 @@ class Exchange:
             pass
 
     async def whole(self, status: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
-        """Answer at once, in JSON; `content` may be that already, as bytes."""
+        """Answer at once, in JSON; as bytes, `content` may be that already, or what the headers say."""
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         await self._start(status, {"content-type": "application/json", **(headers or {})}, len(data))
         await self._send({"type": "http.response.body", "body": data})

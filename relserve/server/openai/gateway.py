@@ -9,8 +9,11 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.types import Receive, Scope, Send
 
@@ -19,6 +22,9 @@ from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
 from relserve.machine.traces import trace_of
 from relserve.server.openai.asked import CHAT, COMPLETIONS, OpenAIRequest, read_asked
+from relserve.server.openai.batches.row_exchange import RowExchange
+from relserve.server.openai.batches.runner import RowReply
+from relserve.server.openai.batches.service import BATCHES, FILES, BatchService
 from relserve.server.openai.decision_answer import answer_of, decide, total_usage
 from relserve.server.openai.decision_request import DECISIONS, SYSTEM_ONE, DecisionRequest, read_decision
 from relserve.server.openai.events import EventStream, Tokens, events, json_object, tokens_of
@@ -55,17 +61,22 @@ class Gateway:
         users: whose keys are good; None: nobody needs one, and only this machine's own names are answered to.
         quota: of the users' tokens, those that SQL takes among them.
         salts: of the engine's prefix cache.
+        batches: folder of files and batches; None: there are none.
     """
 
     def __init__(
-        self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters, salts: Salts
-    ) -> None:
+        self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters, salts: Salts,
+        batches: Path | None = None,
+    ) -> None:  # fmt: skip
         self._upstream, self._users, self._counters, self._salts = upstream, users, counters, salts
         self._limits, self._turned_away = UserLimits(quota), TurnedAway()
         self._chars_per_token = float(CHARS_A_TOKEN)  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
         self._created = int(time.time())
         self._is_ending = False
+        self._batches = BatchService(batches, self._ask_row) if batches is not None else None
+        if self._batches is not None:
+            self._batches.start()
 
     @property
     def who_may(self) -> str:
@@ -110,6 +121,8 @@ class Gateway:
     async def close(self) -> None:
         """Take no more requests; those under way have `GRACE_S` to end."""
         self._is_ending = True
+        if self._batches is not None:
+            await self._batches.close()
         if self._running:
             await asyncio.wait(self._running, timeout=GRACE_S)
         for task in list(self._running):
@@ -148,11 +161,13 @@ class Gateway:
         if path in POSTED:
             _check_method(method, "POST")
             await self._complete(exchange, user, path)
+        elif self._batches is not None and self._batches.handles(path):
+            await self._batches.answer(exchange, user)
         elif path == MODELS or path.startswith(MODELS + "/"):
             _check_method(method, "GET")
             await exchange.whole(200, self._models(user, path[len(MODELS) + 1 :]))
         else:
-            there = ", ".join((*POSTED, MODELS))
+            there = ", ".join((*POSTED, MODELS, *((FILES, BATCHES) if self._batches is not None else ())))
             raise Refusal(404, f"unknown request URL: {method} {path}; there is {there}", "unknown_url")
 
     def _models(self, user: User, name: str) -> dict[str, Any]:
@@ -170,17 +185,45 @@ class Gateway:
         model = self._upstream.model
         return [model] if user.models is None or model in user.models else []
 
-    async def _complete(self, exchange: Exchange, user: User, path: str) -> None:
-        self._limits.check(user)  # before the server takes the trouble to read
+    async def _ask_row(
+        self, user_name: str, path: str, body: dict[str, Any], tags: Mapping[str, Any]
+    ) -> RowReply:
+        """See `BatchRunner`."""
+        exchange = RowExchange(path, body)
+        user = ANYBODY if self._users is None else self._users.find(user_name)
+        try:
+            if user is None:
+                raise Refusal(403, f"there is no user {user_name} any more")
+            await self._complete(exchange, user, path, tags)
+        except Refusal as refusal:
+            return RowReply(refusal.status, refusal.body(), refusal.retry_s)
+        except UsageError as error:  # the users' file cannot be read
+            logger.error("a row of a batch waits: %s", error)
+            return RowReply(503, None)
+        return RowReply(exchange.status or 500, exchange.content)
+
+    async def _complete(
+        self, exchange: Exchange, user: User, path: str, tags: Mapping[str, Any] | None = None
+    ) -> None:
+        """Answer a request.
+
+        Args:
+            tags: of a row in the background, for the scheduler; it is none of a user's requests at once.
+        """
+        self._limits.check(user, 1 if tags is None else 0)  # before the server takes the trouble to read
         raw = await exchange.body()
         given = path, raw, self._upstream.model, user, self._salts
         asked: RequestAsked = read_asked(*given) if path in CHATS else read_decision(*given)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
+        num_requests = asked.num_answers if tags is None else 0
+        if tags is not None and isinstance(asked, OpenAIRequest):
+            own = {**tags, "rel_id": f"openai {quote(user.name)} {tags['rel_id']}"}
+            asked = replace(asked, body={**asked.body, "vllm_xargs": {**asked.body["vllm_xargs"], **own}})
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1
         most = self._most(asked, prompt_tokens)
         with (
-            self._limits.entered(user, prompt_tokens + most, asked.num_answers) as spending,
+            self._limits.entered(user, prompt_tokens + most, num_requests) as spending,
             self._turned_away.asking(Want.of(user.name, asked.slo, most, prompt_tokens)),
         ):
             try:

@@ -25,6 +25,8 @@ def gateway_of(server: Server) -> Gateway:
             f"--openai is for a model that relserve runs on this machine, and {engine.model!r} is none: give "
             "--model a folder, a hub id, 'tiny' or a fleet, or have OpenAI clients ask that server itself"
         )
-    upstream = EngineUpstream(engine, engine.model, load().openai_args)
+    settings = load()
+    upstream = EngineUpstream(engine, engine.model, settings.openai_args)
     upstream.start()
-    return Gateway(upstream, server.users, server.quota, server.counters, server.salts)
+    folder = settings.cache_dir / "openai-batches"
+    return Gateway(upstream, server.users, server.quota, server.counters, server.salts, folder)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -60,15 +61,22 @@ class Running:
 
 
 @contextmanager
-def running(make_upstream: Callable[[], Upstream], users: Users | None = None) -> Iterator[Running]:
-    """A gateway to what `make_upstream` makes in the gateway's event loop."""
+def running(
+    make_upstream: Callable[[], Upstream], users: Users | None = None, batches: Path | None = None
+) -> Iterator[Running]:
+    """A gateway to what `make_upstream` makes in the gateway's event loop.
+
+    Args:
+        batches: folder of files and batches.
+    """
     ready, done = threading.Event(), threading.Event()
     made: list[Running] = []
 
     async def serve() -> None:
         counters, quota = Counters(), Quota(time.monotonic)
         salts = Salts(None if users is None else users.secret)
-        one = Running(Gateway(make_upstream(), users, quota, counters, salts), counters, quota)
+        gateway = Gateway(make_upstream(), users, quota, counters, salts, batches)
+        one = Running(gateway, counters, quota)
         one.loop = asyncio.get_running_loop()
         async with serving(one.gateway, "127.0.0.1", 0) as port:
             one.url = f"http://127.0.0.1:{port}/v1"
