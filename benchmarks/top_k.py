@@ -8,7 +8,7 @@ read, by n. `ListK, pairs` is the same with lists of two items, where a call is 
 
 Comparers: `consistent` makes no mistake. `flip p` answers wrongly with probability p, whatever the pair; of a
 list each pair of neighbours in a sorting by comparisons. `close s` adds normal errors of s standard
-deviations of the items' worth, so that mistakes are among items that are close. Errors are drawn for each call.
+deviations of the items' worth, so that close items are mistaken. Errors are drawn anew for each call.
 `precision` is the share of the true first ten that are found. `first` is the share of runs in which all ten
 are in their order.
 

@@ -229,8 +229,7 @@ class RowLedger:
         num_rows = min(identity.rows, 1 + AT_FIRST + FOR_EACH)
         rel = RelRecord(identity.rel_id, now_s, num_rows, identity.output_cap, lengths=lengths)
         rel.workflow_id, rel.stage, rel.deadline_s = identity.workflow_id, identity.stage, identity.deadline_s
-        rel.is_background = identity.is_background
-        rel.is_named, rel.seen_output = identity.is_named, lengths.seen
+        rel.is_background, rel.is_named, rel.seen_output = identity.is_background, identity.is_named, lengths.seen
         rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, num_rows)
         self.active[identity.rel_id] = rel
         return rel
