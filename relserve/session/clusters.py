@@ -66,7 +66,8 @@ def find_clusters(
 
 def _of_length_one(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
+    scaled: FloatArray = vectors / np.where(lengths > 0, lengths, 1)
+    return scaled
 
 
 def _clustered(vectors: FloatArray, weights: Any, k: int | None) -> tuple[IntArray, FloatArray]:

@@ -14,14 +14,14 @@ from relserve.call.relquery import RelQuery
 from relserve.policies.ranking.matches import Pair
 from relserve.policies.ranking.variants import ranking
 from relserve.session.aggregate import numbered
-from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.progress import Progress
 from relserve.session.result import Result
 
 FIRST = "1"  # the answer that says that the first of a pair comes before the second
 
 
-def rank_groups(relquery: RelQuery, opened: OpenRelQuery, progress: Progress | None = None) -> Result:
+def rank_groups(relquery: RelQuery, opened: RelQueryInRounds, progress: Progress | None = None) -> Result:
     """Put the values of groups in order.
 
     On record, the relQuery's rows are the pairs that were asked, and a row for each group without values.
