@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from contextlib import suppress
 from itertools import compress
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from relserve.call.answer_types import Answer
 from relserve.call.phases import phases_of
 from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage
 from relserve.engines.protocol import Engine
-from relserve.errors import FailureKind, RowError
+from relserve.errors import Cancelled, FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Key
 from relserve.session.likely_spending import size_of
@@ -219,7 +220,11 @@ class Round:
 
     def _keep_rest(self, pending: PendingReplies) -> None:
         """Put into the cache what came in time, so that the next query need not ask it again."""
-        for replies in filter(None, pending.already_here()):
+        rest = list(filter(None, pending.already_here()))
+        if rest:  # it may be the first of all
+            with suppress(Cancelled):
+                self._cached.confirm(self._watch.cancel)
+        for replies in rest:
             self._kept(replies)
 
 
