@@ -19,6 +19,11 @@ class WrappedEngine:
     def model(self) -> str:
         return self._engine.model
 
+    @property
+    def embeds(self) -> bool:
+        """Whether it gives vectors."""
+        return getattr(self._engine, "embeds", False)
+
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`."""
         return await self._engine.fingerprint()

@@ -100,6 +100,11 @@ class Metered:
         """See `BatchEngine.look`; None of an engine that sends no batches."""
         return getattr(self._engine, "look", None)
 
+    @property
+    def embeds(self) -> bool:
+        """Whether it gives vectors."""
+        return getattr(self._engine, "embeds", False)
+
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`."""
         found: str | None = await self._engine.fingerprint()
