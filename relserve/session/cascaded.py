@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from relserve.call.answer_types import Answer
@@ -15,6 +16,7 @@ from relserve.errors import OptionError
 from relserve.session.cascade_learnt import LearntRows, check_installed, numbers_of, vectors_of
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, rows_told
 from relserve.session.folding import FoldedRows
+from relserve.session.history import Cascaded
 from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.progress import Progress
@@ -30,7 +32,7 @@ _TELLS = {"llm_filter": "llm_prob", "llm_classify": "llm_probs", "llm_score": "l
 def proxy_site(site: CallSite) -> CallSite:
     """The call by which the small model tells what it thinks of each row; its prompts are the same.
 
-    With 'embedding' the call that gives the vector of each row's values; see `texts_of`.
+    With 'embedding' the call that gives the vector of each row's values; see `proxy_rows`.
     """
     if site.options.cascade == EMBEDDING:
         given = {name: getattr(site.options, name) for name in ("deadline", "slo")}
@@ -46,8 +48,10 @@ def plain_site(site: CallSite) -> CallSite:
     return replace(site, options=replace(site.options, **unset))
 
 
-def texts_of(site: CallSite, folded: FoldedRows) -> FoldedRows:
-    """The values of rows, in the place of their prompts: what stands before and after them is left out."""
+def proxy_rows(site: CallSite, folded: FoldedRows) -> FoldedRows:
+    """Rows as `proxy_site` asks about them: of vectors what is around the values is left out."""
+    if site.options.cascade != EMBEDDING:
+        return folded
     literals = site.binding.template.literals
     (lead,), tail = site.messages([literals[0]]), literals[-1]
     texts = [prompt.removeprefix(lead).removesuffix(tail) for prompt in folded.prompts]
@@ -79,7 +83,7 @@ class CascadedRelQuery(OpenRelQuery):
             )
         if site.options.cascade == EMBEDDING or site.function == "llm_score":
             check_installed()
-        self._proxy, self._options = proxy, site.options
+        self._proxy, self._options, self._proxy_rows = proxy, site.options, partial(proxy_rows, site)
 
     def ask_folded(
         self,
@@ -130,13 +134,11 @@ class CascadedRelQuery(OpenRelQuery):
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
     ) -> Sequence[Answer]:
         """What the small model says of each distinct prompt."""
-        if is_embedded := self._options.cascade == EMBEDDING:
-            folded = texts_of(self.site, folded)
-        told = self._proxy.ask_folded(folded, inputs, progress=progress)
+        told = self._proxy.ask_folded(self._proxy_rows(folded), inputs, progress=progress)
         if told and all(answer.failure is not None for answer in told):
             why = told[0].failure.message if told[0].failure else ""
             of_model = "score" if self.site.function == "llm_score" else "probability"
-            what = "vector" if is_embedded else of_model
+            what = "vector" if self._options.cascade == EMBEDDING else of_model
             raise OptionError(
                 f"cascade: {self._options.cascade!r} told no {what} of any row: {why}; leave cascade "
                 "out, or name another model"
@@ -149,4 +151,7 @@ class CascadedRelQuery(OpenRelQuery):
             f"{result.num_asked} of {num_prompts} prompts asked; {self._options.cascade} decided the others: "
             f"{result.told}"
         )
+        before = self.record.cascaded
+        num_all = num_prompts + (0 if before is None else before.num_prompts)
+        self.record.cascaded = Cascaded(self._options, num_all)
         self.record.cascade = self._proxy.record.cascade = f"{self.record.rel_id}: {text}"

@@ -45,6 +45,7 @@ class Estimate:
         seconds: from asking to the last answer, without the start of an engine; None: nothing to tell by.
         basis: what `seconds` rests on, or why it is None.
         likely: the tokens and the money that it will likely take; None: nothing was looked for.
+        asked: what a cascade likely asks of its large model, whose numbers the others are; None: it is none.
     """
 
     function: str
@@ -61,6 +62,15 @@ class Estimate:
     seconds: float | None
     basis: str
     likely: LikelySpending | None = None
+    asked: LikelyAsked | None = None
+
+
+class LikelyAsked(NamedTuple):
+    """Prompts that a cascade's large model likely answers, of how many, and what tells so."""
+
+    num: int
+    num_all: int
+    basis: str
 
 
 class Sizes(NamedTuple):

@@ -7,11 +7,12 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from relserve.cache.kept_usage import UsageBook, UsageCounts, UsageKey, today
+from relserve.call.option_values import Options
 from relserve.call.phases import Phases
 from relserve.call.relquery import Usage
 from relserve.call.standing import Standing
@@ -22,6 +23,13 @@ from relserve.session.sureness import BANDS, Sureness
 from relserve.session.workflows import Workflows
 
 MAX_QUERIES, MAX_ERRORS = 10_000, 100_000
+
+
+class Cascaded(NamedTuple):
+    """A cascade's options, and the prompts of all rounds that it decided about."""
+
+    options: Options
+    num_prompts: int
 
 
 @dataclass
@@ -50,6 +58,7 @@ class QueryRecord:
     habit: Habit | None = None  # None: its answers show none
     cascade: str | None = None  # what its cascade did; None: it is of none
     join_plan: str | None = None  # how the pairs of a join were asked; None: it has no such option
+    cascaded: Cascaded | None = None  # of the large model of a cascade
     sureness: Sureness | None = None  # None: it is no decision
     price: Price | None = None  # None: unknown
     token_cost: float = 0.0  # US dollars, by a price of tokens

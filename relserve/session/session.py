@@ -21,7 +21,7 @@ from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.model.linear import CostModel
 from relserve.session.batches import SentBatches
-from relserve.session.estimate import Estimate, estimate
+from relserve.session.estimate import Estimate, LikelyAsked, estimate
 from relserve.session.folding import FoldedRows, fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
@@ -120,9 +120,10 @@ class Session:
         """Refuse what would exceed a cap; raises as `Spending.check`."""
         site, grammars = relquery.site, relquery.grammars or relquery.site.grammars(relquery.rows)
         folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
-        found = self.estimate(site, folded, cancel)
-        at_most = site.options.asks_fewer
-        self.spending.check([Foreseen(site.function, site.options, found.model, found.likely, at_most)])
+        self.spending.check([
+            Foreseen(asked.function, asked.options, each.model, each.likely, asked.options.join != "pairs")
+            for asked, each in self.estimates(site, folded, cancel)
+        ])  # fmt: skip
 
     def open(
         self,
@@ -222,8 +223,36 @@ class Session:
         engine = self.find_engine(model)
         return engine.find_cost() if isinstance(engine, Estimable) else None
 
-    def estimate(self, site: CallSite, folded: FoldedRows, cancel: threading.Event | None = None) -> Estimate:
+    def estimates(
+        self, site: CallSite, folded: FoldedRows, cancel: threading.Event | None = None
+    ) -> list[tuple[CallSite, Estimate]]:
+        """What asking these rows of a call would likely cost; a cascade is two calls.
+
+        Raises: as `estimate`.
+        """
+        if site.options.cascade is None:
+            return [(site, self.estimate(site, folded, cancel))]
+        from relserve.session.cascade_estimate import likely_asked  # and numpy
+        from relserve.session.cascaded import plain_site, proxy_rows, proxy_site
+
+        asked = likely_asked(site, len(folded.prompts), self.history)
+        proxy, large = proxy_site(site), plain_site(site)
+        return [
+            (proxy, self.estimate(proxy, proxy_rows(site, folded), cancel)),
+            (large, self.estimate(large, folded, cancel, asked)),
+        ]
+
+    def estimate(
+        self,
+        site: CallSite,
+        folded: FoldedRows,
+        cancel: threading.Event | None = None,
+        cascade: LikelyAsked | None = None,
+    ) -> Estimate:
         """What asking these rows of a call would cost; asks nothing and starts no engine.
+
+        Args:
+            cascade: how many of the prompts one likely asks; kept answers are among these. None: all.
 
         Raises:
             ModelError: the call's model is not to be had.
@@ -246,6 +275,12 @@ class Session:
             num_cached = cached_answers(self.cache, engine, submission, site).count(cancel)
             if empty.prompts:
                 num_empty = cached_answers(self.cache, engine, empty, site).count(cancel) or 0
+        if cascade is not None:
+            some = [number * cascade.num_all // cascade.num for number in range(cascade.num)]
+            submission = submission.part(some, None)
+            record.num_rows = round(record.num_rows * cascade.num / max(1, cascade.num_all))
+            record.num_distinct = cascade.num
+            num_cached = None if num_cached is None else min(cascade.num, num_cached)
         kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
         asked = all_asked(replace(submission, prompts=[*submission.prompts, *empty.prompts]))
         times = len(asked.prompts) // max(1, len(submission.prompts) + len(empty.prompts))
@@ -254,4 +289,4 @@ class Session:
         num_sent = len(submission.prompts) - (num_cached or 0)
         spending = SpendingBasis(submission, num_sent, seen, self.spending.prices.find(engine.model))
         found = estimate(engine, asked, record, self.history, num_kept, kept, spending)
-        return replace(found, num_cached=num_cached)
+        return replace(found, num_cached=num_cached, asked=cascade)

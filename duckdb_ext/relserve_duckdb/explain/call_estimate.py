@@ -59,7 +59,7 @@ class CallEstimate:
         """What caps look at before it asks; None where its options are not known."""
         if self.options is None or self.estimate is None:
             return None
-        at_most = self.at_most or self.options.asks_fewer
+        at_most = self.at_most or self.options.join != "pairs"
         return Foreseen(self.function, self.options, self.estimate.model, self.likely, at_most)
 
     @property

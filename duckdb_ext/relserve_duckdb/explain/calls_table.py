@@ -79,6 +79,8 @@ def _known(tell: Callable[[CallEstimate, Estimate], str]) -> Callable[[CallEstim
 
 
 def _bound(call: CallEstimate, number: int) -> str:
+    if call.estimate is not None and call.estimate.asked is not None:
+        return f"about {number:,}"
     return f"<= {number:,}" if call.at_most else f"{number:,}"
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from relserve.call.options import Options
 from relserve.errors import Cancelled, RelserveError, UsageError
+from relserve.session.estimate import Estimate
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
@@ -151,24 +152,32 @@ class Explainer:
         hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
         found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
         calls = [
-            self._estimate(number, reached, is_cut or bool(reached.depends_on) or reached.asks_fewer)
-            for number, reached in enumerate(found, 1)
+            each
+            for number, site in enumerate(found, 1)
+            for each in self._estimates(number, site, is_cut or bool(site.depends_on) or site.asks_fewer)
         ]
         if not rehearsal.independent:
             calls += _unreached(found, statement.calls, parameters)
         return Explanation(tuple(calls), (*notes, *_notes(calls), *_join_notes(found)))
 
-    def _estimate(self, number: int, reached: Reached, at_most: bool) -> CallEstimate:
+    def _estimates(self, number: int, reached: Reached, at_most: bool) -> list[CallEstimate]:
+        """Of one call: one, or those of a cascade's two models."""
         folded, site = reached.folded(), reached.site
+        depends_on = tuple(reached.depends_on)
+        found: list[tuple[Options | None, Estimate]]
         if folded is None or isinstance(site, QuestionSite):
-            found, untold = question_estimate(reached), "the answers of one stage decide what the next asks"
+            found = [(None, question_estimate(reached))]
+            untold = "the answers of one stage decide what the next asks"
         else:
-            found = self.state.session.estimate(site, folded, self.state.run.cancel)
+            told = self.state.session.estimates(site, folded, self.state.run.cancel)
+            found = [(asked.options, each) for asked, each in told]
             untold = "its prompts hold another call's answers" if reached.holds_answers else ""
-        return CallEstimate(
-            number, found.function, found.template, found, tuple(reached.depends_on), at_most, untold,
-            site.options if isinstance(site.options, Options) else None,
-        )
+        return [
+            CallEstimate(
+                number, each.function, each.template, each, depends_on, at_most, untold, options
+            )
+            for options, each in found
+        ]
 
     def _plans_calls(self, statement: Statement) -> bool:
         """Whether the statement inside an EXPLAIN makes llm calls."""
@@ -200,11 +209,17 @@ def _unreached(found: Sequence[Reached], calls: Sequence[LlmCall], parameters: A
 
 def _notes(calls: Sequence[CallEstimate]) -> list[str]:
     """What times rest on, and what is not known, a sentence for each reason."""
-    numbers: dict[str, list[str]] = {}
+    numbers: dict[str, dict[str, None]] = {}
     for call in calls:
         source = f"unknown, {call.seconds_from}" if call.seconds is None else f"by {call.seconds_from}"
-        numbers.setdefault(source, []).append(f"#{call.number}")
+        numbers.setdefault(source, {})[_label(call, calls)] = None
     notes = [f"Time of {', '.join(which)}: {source}." for source, which in numbers.items()]
+    for call in calls:
+        if call.estimate is not None and (asked := call.estimate.asked) is not None:
+            notes.append(
+                f"#{call.number} is a cascade: {call.estimate.model} likely answers {asked.num:,} of "
+                f"{asked.num_all:,} prompts, {asked.basis}, and never more than all."
+            )
     if any(call.depends_on for call in calls):
         notes.append("What depends on another call's answers is an upper bound, found with made-up answers.")
     return notes
@@ -220,6 +235,13 @@ def _join_notes(found: Sequence[Reached]) -> list[str]:
 
             notes.append(f"#{number} {foreseen_plans(site, reached.tally.all().rows)}.")
     return notes
+
+
+def _label(call: CallEstimate, calls: Sequence[CallEstimate]) -> str:
+    """A call's number, with the model where it has two."""
+    is_cascade = sum(each.number == call.number for each in calls) > 1
+    model = f" ({call.estimate.model})" if is_cascade and call.estimate is not None else ""
+    return f"#{call.number}{model}"
 
 
 def _kind(statement: Statement) -> str:

@@ -66,7 +66,7 @@ class Explanation:
         sizes = f"{'' if exact else 'about '}{tokens:,} prompt tokens" + ("" if complete else " and more")
         seconds = "unknown" if self.seconds is None else duration(self.seconds)
         return (
-            f"{_plural(len(self.calls), 'llm call')}: "
+            f"{_plural(len({call.number for call in self.calls}), 'llm call')}: "
             f"{bound}{_plural(sum(f.num_rows for f in known), 'row')}, "
             f"{_plural(sum(f.num_distinct for f in known), 'distinct prompt')}, {sizes}, "
             f"at most {sum(f.max_output_tokens for f in known):,} output tokens; time: {seconds}"

@@ -192,6 +192,34 @@ def test_a_small_model_that_tells_no_probability_is_an_error(con: relserve.Conne
         con.sql(f"SELECT {FILTER}) FROM rows_").fetchall()
 
 
+def test_explain_tells_what_each_model_likely_answers(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    sql = f"SELECT x FROM rows_ WHERE {FILTER})"
+    before = con.explain_llm(sql)
+    small, asked = before.table.to_pylist()
+    assert (small["call"], small["function"], small["model"], small["rows"]) == (1, "llm_prob", "small", 3000)
+    assert (asked["call"], asked["function"], asked["model"]) == (1, "llm_filter", "large")
+    assert 300 < asked["distinct_prompts"] < 2000
+    assert asked["prompt_tokens"] < small["prompt_tokens"] * 2 / 3
+    assert "likely answers" in str(before)
+    assert "if small orders rows with an AUC of 0.95" in " ".join(str(before).split())
+    assert large.num_prompts == 0
+    con.sql(sql).fetchall()
+    _, after = con.explain_llm(sql).table.to_pylist()
+    assert after["distinct_prompts"] == after["cached_answers"] == large.num_prompts
+    assert after["prompt_tokens"] == 0
+
+
+def test_a_cap_goes_by_what_is_expected_of_each_model(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    with pytest.raises(relserve.errors.SpendingError, match="cap of llm_filter"):
+        con.sql(f"SELECT x FROM rows_ WHERE {FILTER}, max_rows := 100)").fetchall()
+    con.sql(f"SELECT x FROM rows_ WHERE {FILTER}, max_rows := 2500)").fetchall()
+    assert 0 < large.num_prompts < 2500
+
+
 LABELLED = "llm_classify('Mood? {}', x, choices := ['calm', 'cross'], model := 'large'"
 
 
