@@ -170,7 +170,6 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         ("model", "on_error", "deadline", *CAPS),
         (),
         lambda o: Vector(),
-        schema='["FLOAT"]',
         template="{}",
         model=WORDS,
     ),

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from relserve.call.value_ranges import check_ranges
+from relserve.call.vector_text import KIND, column_of_texts
 from relserve.errors import UsageError
 
 MOST_CHARACTERS = 2**31 - 1  # of a column whose offsets have 32 bits
@@ -118,6 +119,8 @@ def to_arrow(values: list[Any], kind: pa.DataType) -> pa.Array:
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if values and values[0] is None and values.count(None) == len(values):
         return pa.nulls(len(values), kind)  # as of every chunk that a rehearsal looks at
+    if kind == KIND:
+        return column_of_texts(values)
     if "pandas" in sys.modules:
         return pa.array(values, kind)
     # pa.array would import pandas, which takes seconds; buffers and a builder do not

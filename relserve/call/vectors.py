@@ -10,15 +10,15 @@ from relserve.errors import Failure, FailureKind
 
 @dataclass(frozen=True)
 class Vector:
-    """The numbers that stand for a text: FLOAT[], as JSON text, which `engines.vector_text` writes."""
+    """The numbers that stand for a text, as `vector_text` writes them."""
 
-    sql_type: str = "VARCHAR"
+    sql_type: str = "FLOAT[]"
     default_max_tokens: int = 1
     instruction: str = ""
     grammar: Grammar | None = None
 
     def parse(self, text: str) -> Answer:
         """The vector that a reply is."""
-        if text.startswith("[") and text.endswith("]"):
+        if text and len(text) % 4 == 0 and not text.startswith("["):  # as vectors were once kept
             return Answer(text)
-        return Answer(None, Failure(FailureKind.UNPARSABLE, "the reply is no list of numbers"))
+        return Answer(None, Failure(FailureKind.UNPARSABLE, "the reply is no vector"))

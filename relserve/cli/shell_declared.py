@@ -38,7 +38,7 @@ def header(python: str) -> str:
             f"#define RELSERVE_VERSION {json.dumps(VERSION)}",
             f"#define RELSERVE_PYTHON {json.dumps(python)}",
             f"#define RELSERVE_PRIVATE {json.dumps(PRIVATE)}",
-            _list("RELSERVE_FUNCTIONS", ((name, sql_type_of(name)) for name in FUNCTIONS)),
+            _list("RELSERVE_FUNCTIONS", ((name, _answered(name)) for name in FUNCTIONS)),
             _list("RELSERVE_LLM_QUERIES", _columns(QUERY_SCHEMA)),
             _list("RELSERVE_LLM_ERRORS", _columns(ERROR_SCHEMA)),
             "",
@@ -68,8 +68,16 @@ def start_up(extension: Path, duckdb_major: int) -> str:
 def _macro(name: str, function: str, slots: Slots, duckdb_major: int) -> str:
     hidden = "NULL" if duckdb_major >= 2 else _AT_RUN_TIME
     body = body_of(function, slots, f"system.main.{PRIVATE}{function}", [hidden])
+    if _answered(function) != (kind := sql_type_of(function)):
+        body = f"CAST({body} AS {kind})"
     body = f"system.main.__internal_barrier({body})" if duckdb_major >= 2 else body
     return f"CREATE OR REPLACE TEMP MACRO {name}{parameters_of(function, slots)} AS {body};"
+
+
+def _answered(function: str) -> str:
+    """The type in which the extension gets answers; lists come as texts."""
+    kind = sql_type_of(function)
+    return "VARCHAR" if kind.endswith("[]") else kind
 
 
 def _list(name: str, pairs: Iterable[tuple[str, str]]) -> str:

@@ -13,11 +13,12 @@ from dataclasses import replace
 import pyarrow as pa
 from relserve_duckdb.text.call_limits import varying_option, varying_template
 from relserve_duckdb.udf.handlers import Running
-from relserve_duckdb.udf.site import Chunk, make_chunk
+from relserve_duckdb.udf.site import Chunk, make_chunk, sql_type_of
 from relserve_duckdb.udf.statement_run import Execution, StatementRun
 
 from relserve.call.options import FUNCTIONS
 from relserve.call.values import texts_of, values_of
+from relserve.call.vector_text import json_of_text
 from relserve.errors import Cancelled, EngineError, OptionError, UsageError
 from relserve.resident.columns import column_bytes
 from relserve.resident.request import ResidentRequest
@@ -125,6 +126,8 @@ class ExtensionConnection:
         if not FUNCTIONS[chunk.site.function].aggregate:  # whose record counts parts of groups
             run.count_rows(chunk.site, chunk.num_rows, chunk.prompts.count(None))
         run.warn()
+        if sql_type_of(chunk.site.function).endswith("[]"):
+            values = [None if value is None else json_of_text(value) for value in values]
         return "A", column_bytes(values)
 
     def _texts(self, request: ResidentRequest) -> tuple[str, bytes]:

@@ -6,11 +6,11 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
+from relserve.call.vector_text import vector_of_text
 from relserve.errors import ModelError
 from relserve.policies.cascading.learnt import Learnt, Numbers, learn
 from relserve.policies.cascading.policy import FloatArray
@@ -77,9 +77,9 @@ class LearntRows:
 
 def vectors_of(told: Sequence[Answer]) -> Numbers:
     """The vectors of rows, as llm_embed gives them, [rows, numbers]; NaN for a row without one."""
-    lists = [None if each.value is None else msgspec.json.decode(each.value) for each in told]
-    size = max((len(each) for each in lists if each is not None), default=1)
-    return np.array([[np.nan] * size if each is None else each for each in lists], np.float32)
+    found = [None if each.value is None else vector_of_text(each.value) for each in told]
+    missing = np.full(max((len(each) for each in found if each is not None), default=1), np.nan, np.float32)
+    return np.array([missing if each is None else each for each in found])
 
 
 def numbers_of(told: Sequence[Answer]) -> FloatArray:

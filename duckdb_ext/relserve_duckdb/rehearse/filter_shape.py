@@ -25,8 +25,8 @@ _PLAIN = (
 )  # fmt: skip
 _STREAMING = {"expressions", "from_", "joins", "where", "limit", "offset", "with_"}
 _WRAPPER = {"expressions", "from_", "limit", "with_"}
-_FUNCTIONS = tuple(  # whose answers a condition reads as they are, and not out of JSON
-    name for name in ROW_FUNCTIONS if not FUNCTIONS[name].is_json
+_FUNCTIONS = tuple(  # whose answers a condition reads as they are, and not out of JSON or a vector's text
+    name for name in ROW_FUNCTIONS if not FUNCTIONS[name].is_json and not sql_type_of(name).endswith("[]")
 )
 
 

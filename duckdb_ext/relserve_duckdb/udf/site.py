@@ -14,6 +14,7 @@ from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite
 from relserve.call.template import BoundTemplate, Template, has_placeholders, swapped, text_of
 from relserve.call.values import constant_of, values_of
+from relserve.call.vector_text import KIND
 from relserve.errors import OptionError, TemplateError, UsageError
 from relserve.session.aggregate import numbered
 from relserve_duckdb.text.call_limits import (
@@ -29,7 +30,7 @@ from relserve_duckdb.udf.question_site import QuestionSite, read_questions
 
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
 UNREADABLE = "\ufffcunreadable:"  # stands for options, before the type that a value must not have
-ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
+ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64(), "FLOAT[]": KIND}
 
 Site = CallSite | QuestionSite
 

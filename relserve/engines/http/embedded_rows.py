@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relserve.call.relquery import Reply, Submission, Usage
+from relserve.call.vector_text import text_of_vector
 from relserve.engines.http.dialect import Dialect, encodable
 from relserve.engines.http.reply import UnreadableReply, usage_in
 from relserve.engines.http.rows import HttpRows
-from relserve.engines.vector_text import text_of_vector
 from relserve.errors import Failure, FailureKind
 
 MOST_TEXTS = 64  # in a request

@@ -73,6 +73,14 @@ def test_kept_answers_are_not_asked_again(installed: Installed, tmp_path: Path) 
         assert engine.num_prompts == 10
 
 
+def test_vectors_are_lists_of_floats(installed: Installed, service: Service) -> None:
+    rows = "(SELECT llm_embed(x) AS v FROM (VALUES ('a mug'), (NULL)) t(x))"
+    sql = f"SELECT typeof(v), len(v), round(list_inner_product(v, v), 4) FROM {rows}"
+    with installed.connect(service) as con:
+        found = con.execute(sql).fetchall()
+        assert found == [("FLOAT[]", 8, 1.0), ("FLOAT[]", None, None)]
+
+
 def test_explain_asks_nothing(installed: Installed, service: Service) -> None:
     with installed.connect(service) as con:
         con.execute("EXPLAIN SELECT llm('{}', i) FROM range(10) t(i) WHERE llm_filter('{}', i)").fetchall()

@@ -31,6 +31,16 @@ def test_vectors_are_of_one_length_and_lists_of_floats(con: relserve.Connection)
     assert (kind, size, length) == ("FLOAT[]", 256, pytest.approx(1.0, abs=1e-4))
 
 
+def test_many_vectors_of_chunks_with_null_are_those_of_a_dataframe(con: relserve.Connection) -> None:
+    texts = "CASE WHEN i % 5 > 0 THEN 'mug ' || i END AS x"
+    con.execute(f"CREATE TABLE many AS SELECT {texts} FROM range(5000) t(i)")
+    found = con.sql("SELECT x, llm_embed(x) AS v FROM many").to_arrow_table()
+    assert found["v"].null_count == 1000
+    frame = relserve.llm_embed(found.select(["x"]), model="wordllama", cache=False, progress=False)
+    assert frame.type == found["v"].type
+    assert frame.equals(found["v"])
+
+
 def test_equal_texts_are_embedded_once_and_texts_without_words_are_null(
     con: relserve.Connection,
 ) -> None:
