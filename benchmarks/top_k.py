@@ -6,9 +6,9 @@ item compared with it, then the part that holds place k. `ListK` is the multi-pi
 it needs a model that orders 20 texts in one answer, so its calls are longer: `texts` counts what all calls
 read, by n. `ListK, pairs` is the same with lists of two items, where a call is the same as for the others.
 
-Comparers: `consistent` makes no mistake. `flip p` answers wrongly with probability p, whatever the pair; of a
-list each pair of neighbours in a sorting by comparisons. `close s` adds normal errors of s standard
-deviations of the items' worth, so that close items are mistaken. Errors are drawn anew for each call.
+Comparers: `consistent` makes no mistake. `flip p` answers wrongly with probability p, whatever the pair; in
+a list, each comparison of a sorting. `close s` adds normal errors of s standard deviations of the items'
+worth, so that mistakes are among items that are close. Errors are drawn anew for each call.
 `precision` is the share of the true first ten that are found. `first` is the share of runs in which all ten
 are in their order.
 
@@ -164,7 +164,7 @@ METHODS: dict[str, Callable[[Judge, random.Random], list[int]]] = {
 }  # fmt: skip
 
 
-class Run(NamedTuple):
+class RankingRun(NamedTuple):
     """One run of a method; calls and texts by n."""
 
     calls: float
@@ -174,16 +174,18 @@ class Run(NamedTuple):
     is_exact: bool
 
 
-def run(method: str, noise: str, seed: int) -> Run:
+def run(method: str, noise: str, seed: int) -> RankingRun:
     """One run."""
     judge = Judge(noise, seed)
     truth = judge.truth
     found = METHODS[method](judge, random.Random(seed + 1))
     precision = len(set(found) & set(truth)) / K
-    return Run(judge.calls / NUM_ITEMS, judge.texts / NUM_ITEMS, judge.batches, precision, found == truth)
+    return RankingRun(
+        judge.calls / NUM_ITEMS, judge.texts / NUM_ITEMS, judge.batches, precision, found == truth
+    )
 
 
-def line(noise: str, method: str, runs: Sequence[Run]) -> list[Any]:
+def line(noise: str, method: str, runs: Sequence[RankingRun]) -> list[Any]:
     """A line of the table."""
     calls = [each.calls for each in runs]
     means = (fmean(getattr(each, name) for each in runs) for name in ("texts", "batches", "precision"))

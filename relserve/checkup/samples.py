@@ -25,10 +25,12 @@ class SampleCall(NamedTuple):
     Attributes:
         arguments: as SQL writes them.
         right: the answers that are right, of the types that DuckDB gives; none for free text.
+        rows: what it is asked of.
     """
 
     arguments: str
     right: tuple[Any, ...] = ()
+    rows: str = "kettles"
 
 
 CALLS = {
@@ -55,7 +57,9 @@ CALLS = {
         ({"product": "kettle", "days": 2},),
     ),
     "llm_agg": SampleCall("'Sum up in one sentence: {}', text, max_tokens := 48"),
-    "llm_rank": SampleCall("'Which is longer? {}', text"),
+    "llm_rank": SampleCall(
+        "'Which text is longer? {}', text", rows="(SELECT unnest([text, 'No.']) AS text FROM kettles)"
+    ),
 }
 
 
@@ -67,7 +71,7 @@ def ask_all(con: Connection) -> Iterator[FunctionSample]:
     """
     con.execute("CREATE TEMP TABLE kettles AS SELECT unnest([?]) AS text", [TEXT])
     for function, call in CALLS.items():
-        sql = f"SELECT {function}({call.arguments}, on_error := 'raise') FROM kettles"
+        sql = f"SELECT {function}({call.arguments}, on_error := 'raise') FROM {call.rows}"
         yield _ask(con, function, sql, call.right)
 
 

@@ -66,8 +66,8 @@ def find_clusters(
 
 def _of_length_one(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: FloatArray = vectors / np.where(lengths > 0, lengths, 1)
-    return scaled
+    unit: FloatArray = vectors / np.where(lengths > 0, lengths, 1)
+    return unit
 
 
 def _clustered(vectors: FloatArray, weights: Any, k: int | None) -> tuple[IntArray, FloatArray]:

@@ -7,7 +7,8 @@ next are one round of the same relQuery.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import RelQuery
@@ -49,6 +50,15 @@ def rank_groups(relquery: RelQuery, opened: RelQueryInRounds, progress: Progress
         rows = []
 
 
+def likely_pairs(relquery: RelQuery) -> RelQuery:
+    """The pairs that will be asked, as rows: those of values in the order of their texts, about as many."""
+    rows: list[tuple[str | None]] = []
+    for (texts,) in relquery.rows:
+        group = None if texts is None else _RankedGroup(texts, relquery.options.k)
+        rows += [(None,)] if group is None else [(prompt,) for prompt in group.likely_prompts()]
+    return replace(relquery, rows=rows, multiplicity=None)
+
+
 def _tell(groups: Sequence[_RankedGroup], answers: Sequence[Answer]) -> None:
     at = 0
     for group in groups:
@@ -76,6 +86,12 @@ class _RankedGroup:
     def prompt_of(self, pair: Pair) -> str:
         """The two values as they stand in a prompt."""
         return numbered(self._texts[item] for item in pair)
+
+    def likely_prompts(self) -> Iterator[str]:
+        """Those of a course in which the values are in order already; ends it."""
+        while self.pairs:
+            yield from map(self.prompt_of, self.pairs)
+            self._advance([first < second for first, second in self.pairs])
 
     def go_on(self, answers: Sequence[Answer]) -> None:
         """Take the answers about its pairs; nothing is guessed where one failed."""

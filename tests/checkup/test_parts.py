@@ -74,7 +74,7 @@ def test_a_row_that_is_refused_does_not() -> None:
 SAID = {
     "refund": "yes", "sentiment": "Negative", "stars": "1", "how many days": "2", "price": "19.90",
     "broken?": "true", "bought": '"2026-03-14"', "did it cost": "19.90 dollars",
-    "JSON like": '{"product": "Kettle ", "days": 2}',
+    "longer": "1", "JSON like": '{"product": "Kettle ", "days": 2}',
 }  # fmt: skip
 
 
@@ -85,5 +85,5 @@ def test_right_answers_are_right_however_they_are_written() -> None:
 
     with connect(engine=ScriptedEngine(script), progress=False, cache=False) as con:
         graded = {sample.function: sample.is_right for sample in samples.ask_all(con)}
-    free = dict.fromkeys(("llm", "llm_agg", "llm_prob", "llm_probs", "llm_tags", "llm_decide"))
+    free = dict.fromkeys(("llm", "llm_agg", "llm_rank", "llm_prob", "llm_probs", "llm_tags", "llm_decide"))
     assert graded == {**dict.fromkeys(samples.CALLS, True), **free}

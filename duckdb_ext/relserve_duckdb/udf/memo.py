@@ -12,7 +12,9 @@ from relserve.call.options import Options
 from relserve.call.relquery import CallSite, RelQuery
 from relserve.session.folding import FoldedRows, fold_rows, folded_before
 from relserve.session.foreign_tables import NUM_ROWS
+from relserve.session.ranked import likely_pairs
 from relserve.text2sql.options import Text2SqlOptions
+from relserve_duckdb.text.call_limits import RANK
 from relserve_duckdb.udf.question_site import QuestionSite
 from relserve_duckdb.udf.site import Chunk, Site
 
@@ -54,9 +56,13 @@ def relquery_of(wanted: Wanted, site: CallSite) -> RelQuery:
 
 
 def folded_of(wanted: Wanted, site: CallSite) -> FoldedRows:
-    """The user messages of inputs, rendered and folded when they came to the UDF wherever that is enough."""
+    """The user messages of inputs, rendered and folded when they came to the UDF wherever that is enough.
+
+    Of llm_rank those that are likely, for the answers decide which there are.
+    """
     if site.hangs_on_values:
         relquery = relquery_of(wanted, site)
+        relquery = likely_pairs(relquery) if site.function == RANK else relquery
         grammars = site.grammars(relquery.rows)
         return fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
     return folded_before(site.messages(wanted.prompts), wanted.multiplicity, wanted.num_null)

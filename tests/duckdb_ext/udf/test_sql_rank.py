@@ -63,6 +63,14 @@ def test_equal_questions_have_kept_answers(made: Made) -> None:
     assert asked[0] == asked[1]  # the same pairs, whatever the order of the rows
 
 
+def test_explain_tells_about_how_many_pairs_there_are(made: Made) -> None:
+    sql = f"SELECT g, {RANK}, k := 4) FROM n GROUP BY g"
+    (call,) = made.con.explain_llm(sql).calls
+    made.rows(sql)
+    ((asked,),) = made.rows("SELECT distinct_prompts FROM llm_queries()")
+    assert call.estimate.num_distinct == pytest.approx(asked, rel=0.2)
+
+
 def test_candidates_by_similarity_are_ordered_by_relevance() -> None:
     con = relserve.connect(engine=ScriptedEngine(), cache=False, progress=False)
     con.execute("""CREATE TABLE mails AS FROM (VALUES (1, 'where is my shipment?'),
