@@ -23,8 +23,9 @@ def top() -> str:
         WITH __llm_ranked AS MATERIALIZED (
             SELECT {ranked} AS first_ones FROM system.main.query_table(data)
         )
-        SELECT * FROM (SELECT *, {rank} AS rank FROM system.main.query_table(data))
-        WHERE rank IS NOT NULL ORDER BY rank"""
+        SELECT * EXCLUDE (__llm_rank), __llm_rank AS rank
+        FROM (SELECT *, {rank} AS __llm_rank FROM system.main.query_table(data))
+        WHERE __llm_rank IS NOT NULL ORDER BY __llm_rank"""
 
 
 def rerank() -> str:
@@ -35,8 +36,9 @@ def rerank() -> str:
     return f"""(data, value, wanted, k := {MOST_ROWS}, among := {NUM_CANDIDATES}, model := NULL,
             embed_model := NULL) AS TABLE
         WITH __llm_near AS MATERIALIZED (
-            SELECT *, {similarity} AS similarity FROM system.main.query_table(data)
-            ORDER BY similarity DESC NULLS LAST LIMIT among
-        )
-        SELECT *, {relevance} AS relevance FROM __llm_near
-        ORDER BY relevance DESC NULLS LAST, similarity DESC NULLS LAST LIMIT k"""
+            SELECT *, {similarity} AS __llm_similarity FROM system.main.query_table(data)
+            ORDER BY __llm_similarity DESC NULLS LAST LIMIT among
+        ), __llm_read AS (SELECT *, {relevance} AS __llm_relevance FROM __llm_near)
+        SELECT * EXCLUDE (__llm_similarity, __llm_relevance), __llm_similarity AS similarity,
+            __llm_relevance AS relevance
+        FROM __llm_read ORDER BY __llm_relevance DESC NULLS LAST, __llm_similarity DESC NULLS LAST LIMIT k"""

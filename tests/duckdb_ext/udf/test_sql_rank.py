@@ -55,6 +55,13 @@ def test_the_first_rows_of_a_table(made: Made) -> None:
     assert [row[3] for row in found] == sorted(row[3] for row in found)
 
 
+def test_a_table_may_have_the_columns_that_are_added(made: Made) -> None:
+    made.con.execute("CREATE TABLE ranked AS SELECT v, -v AS rank FROM n")
+    found = made.rows("FROM llm_top('ranked', 'Which is larger? {}', v, k := 2)")
+    assert [row[2] for row in found] == [1, 2]
+    assert [row[0] for row in found] == [-row[1] for row in found]
+
+
 def test_equal_questions_have_kept_answers(made: Made) -> None:
     first = made.rows(f"SELECT {RANK}, k := 3) FROM n")
     made.con.execute("CREATE TABLE m AS FROM n ORDER BY id DESC")
@@ -78,6 +85,9 @@ def test_candidates_by_similarity_are_ordered_by_relevance() -> None:
     call = "FROM llm_rerank('mails', body, 'my parcel has not arrived', among := 2)"
     found = con.sql(f"SELECT id, similarity, relevance {call}").fetchall()
     assert {row[0] for row in found} == {1, 4}
+    again = call.replace("'mails'", "'near'")
+    con.execute("CREATE TABLE near AS SELECT *, 0.0 AS similarity, 1 AS relevance FROM mails")
+    assert con.sql(f"SELECT id {again}").fetchall() == [(row[0],) for row in found]
     assert [row[2] for row in found] == sorted((row[2] for row in found), reverse=True)
 
 
