@@ -99,7 +99,7 @@ class Noise(NamedTuple):
     missed_in_block: float = 0.0
 
 
-class Replay:
+class JoinReplay:
     """The script of an engine that knows the matches; see `ScriptedEngine`."""
 
     def __init__(self, join: KnownJoin, noise: Noise = Noise()) -> None:  # noqa: B008

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from benchmarks.claims import Higher, Lower
 from benchmarks.common import arguments, data_folder, finish, table
-from benchmarks.join_tables import TEMPLATE, KnownJoin, Noise, Replay, joins
+from benchmarks.join_tables import TEMPLATE, JoinReplay, KnownJoin, Noise, joins
 
 ROOMS = ("relserve/policies/joining", "relserve/session", "relserve/call/pair_lists.py")
 HEADLINE = {
@@ -39,7 +39,7 @@ TARGET = 0.9
 LEAST_PAIRS = 20_000  # of the joins that the headline is about
 
 
-class Cell(NamedTuple):
+class JoinCell(NamedTuple):
     """One join, engine and strategy."""
 
     join: str
@@ -66,7 +66,7 @@ class Cell(NamedTuple):
 
 
 @contextmanager
-def connection(replay: Replay) -> Iterator[Any]:
+def connection(replay: JoinReplay) -> Iterator[Any]:
     """A connection to an engine that replays, and the engine."""
     import relserve
     from relserve.api import ENGINES
@@ -79,9 +79,9 @@ def connection(replay: Replay) -> Iterator[Any]:
     ENGINES.close("replay")
 
 
-def measured(join: KnownJoin, engine: str, strategy: str, more: str = "") -> Cell:
+def measured(join: KnownJoin, engine: str, strategy: str, more: str = "") -> JoinCell:
     """The join in SQL."""
-    replay = Replay(join, ENGINES_OF[engine])
+    replay = JoinReplay(join, ENGINES_OF[engine])
     a, b = pa.table({"x": join.many}), pa.table({"y": join.few})
     with connection(replay) as (con, scripted):
         con.register("a", a)
@@ -95,7 +95,7 @@ def measured(join: KnownJoin, engine: str, strategy: str, more: str = "") -> Cel
     known = set(join.matches.items())
     believed = {(text, one) for text in join.many for one in join.few if replay.believes(text, one)}
     both = len(rows & believed)
-    return Cell(
+    return JoinCell(
         join.name, engine, strategy, join.num_pairs, scripted.num_prompts, f1(rows, known),
         f1(believed, known), both / max(1, len(rows)), both / max(1, len(believed)), seconds,
         str(told[-1][0]).partition(": ")[2],
@@ -107,7 +107,7 @@ def f1(found: set[tuple[str, str]], known: set[tuple[str, str]]) -> float:
     return 2 * len(found & known) / (len(found) + len(known))
 
 
-def headline_of(cells: Sequence[Cell]) -> dict[str, float]:
+def headline_of(cells: Sequence[JoinCell]) -> dict[str, float]:
     """The figures of the last line."""
     large = [cell for cell in cells if cell.pairs >= LEAST_PAIRS]
     auto = [cell for cell in large if cell.strategy == "auto"]
@@ -123,7 +123,7 @@ def headline_of(cells: Sequence[Cell]) -> dict[str, float]:
     }
 
 
-def cells_of(join: KnownJoin) -> Iterator[Cell]:
+def cells_of(join: KnownJoin) -> Iterator[JoinCell]:
     """All engines and strategies of a join."""
     for engine in ENGINES_OF:
         for strategy in STRATEGIES if engine != "careless" else ("auto",):

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from relserve.call.answer_types import Grammar
+from relserve.call.fences import unfenced
 from relserve.call.options import CAPS, Options
 from relserve.call.relquery import CallSite
 from relserve.call.schema import Misfit
@@ -121,7 +122,7 @@ def read_pairs(text: str, grammar: Grammar) -> list[tuple[int, int]] | None:
     """The pairs in an answer, counted from 0; None where it is not what the grammar allows."""
     assert grammar.shape is not None
     try:
-        found: list[tuple[int, int]] = grammar.shape.read(json.loads(text), "")
+        found: list[tuple[int, int]] = grammar.shape.read(json.loads(unfenced(text)), "")
     except (ValueError, Misfit, RecursionError):
         return None
     return found

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from relserve.call.answer_types import Answer
+from relserve.session.caps import SpendingCap
 from relserve.session.folding import FoldedRows, Grammars
 from relserve.session.history import QueryRecord
 from relserve.session.progress import Progress
@@ -19,6 +20,13 @@ class RelQueryInRounds(Protocol):
     @property
     def record(self) -> QueryRecord:
         """As `llm_queries()` shows it."""
+
+    @property
+    def caps(self) -> Sequence[SpendingCap]:
+        """What limits its spending."""
+
+    def take_caps(self, caps: Sequence[SpendingCap]) -> None:
+        """Spend under these caps."""
 
     def ask(
         self,

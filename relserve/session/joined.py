@@ -17,9 +17,10 @@ from relserve.call.options import parse_options
 from relserve.call.pair_lists import pair_list_site
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
-from relserve.errors import ModelError
+from relserve.errors import ModelError, OptionError
 from relserve.machine.word_vectors import find_files
 from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vectors
+from relserve.session.caps import SpendingCap
 from relserve.session.cascade_rows import targets_of
 from relserve.session.folding import FoldedRows, Grammars, fold_rows
 from relserve.session.history import QueryRecord
@@ -61,6 +62,15 @@ class JoinedRelQuery:
     def record(self) -> QueryRecord:
         """That of the pairs."""
         return self._pairs.record
+
+    @property
+    def caps(self) -> Sequence[SpendingCap]:
+        """Those of the pairs; prompts about many pairs have the same."""
+        return self._pairs.caps
+
+    def take_caps(self, caps: Sequence[SpendingCap]) -> None:
+        """See `OpenRelQuery.take_caps`."""
+        self._pairs.take_caps(caps)
 
     def ask(
         self,
@@ -136,6 +146,7 @@ class JoinedRelQuery:
         site = pair_list_site(self.site, table.left_slots, table.right_slots)
         if site not in self._lists:
             self._lists[site] = self._reopen(site)
+            self._lists[site].take_caps(self.caps)
         rows = [(text,) for text, _ in lists]
         folded = fold_rows(site.prompts(rows), grammars=[grammar for _, grammar in lists])
         answers = self._lists[site].ask_folded(folded._replace(asks_again=True), rows)
@@ -146,10 +157,9 @@ class JoinedRelQuery:
         texts = [*table.lefts, *table.rights]
         try:
             find_files()
-        except ModelError:
-            vectors = word_vectors(texts)
-        else:
             vectors = self._embedded(texts)
+        except (ModelError, OptionError):  # not installed, or without the price that a cap on money needs
+            vectors = word_vectors(texts)
         return vectors[: len(table.lefts)], vectors[len(table.lefts) :]
 
     def _embedded(self, texts: Sequence[str]) -> Vectors:

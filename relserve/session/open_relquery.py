@@ -23,6 +23,7 @@ from relserve.machine.kept_calibrations import KeptCalibration
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.calibrated_calls import calibration_of_call, calibrator_for
 from relserve.session.capped_engine import CappedEngine
+from relserve.session.caps import SpendingCap
 from relserve.session.estimate import pace_of
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -171,6 +172,15 @@ class OpenRelQuery:
         watch = Watch(self._cancel, progress, enough)
         with self._recorder.asking(), self._span() as span:
             return self._answers(folded, watch, announced, num_new_rows, span)
+
+    @property
+    def caps(self) -> Sequence[SpendingCap]:
+        """What limits its spending; another relQuery of the same call may `take_caps`."""
+        return self._caps
+
+    def take_caps(self, caps: Sequence[SpendingCap]) -> None:
+        """Spend under these caps, together with whose they are."""
+        self._caps = list(caps)
 
     def close(self, error: BaseException | None = None) -> None:
         """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from benchmarks.join_tables import TEMPLATE, KnownJoin, Noise, Replay
-from benchmarks.semantic_joins import Cell, headline_of, measured
+from benchmarks.join_tables import TEMPLATE, JoinReplay, KnownJoin, Noise
+from benchmarks.semantic_joins import JoinCell, headline_of, measured
 from relserve.call.options import parse_options
 from relserve.call.pair_lists import listed, pair_list_site
 from relserve.call.relquery import CallSite, Submission
@@ -20,7 +20,7 @@ JOIN = KnownJoin(
 SITE = CallSite("llm_filter", Template.parse(TEMPLATE).bind(2), parse_options("llm_filter", {}))
 
 
-def lists_of(replay: Replay, lefts: list[str], rights: list[str]) -> list[object]:
+def lists_of(replay: JoinReplay, lefts: list[str], rights: list[str]) -> list[object]:
     text, grammar = listed(lefts, rights)
     site = pair_list_site(SITE, [0], [1])
     (prompt,) = site.prompts([(text,)])
@@ -31,7 +31,7 @@ def lists_of(replay: Replay, lefts: list[str], rights: list[str]) -> list[object
 
 
 def test_the_replay_answers_lists_and_pairs_alike() -> None:
-    replay = Replay(JOIN)
+    replay = JoinReplay(JOIN)
     (prompt,) = SITE.prompts([("text 13", "kind 3")])
     assert prompt is not None
     assert replay(prompt, Submission("rel", [prompt], SITE.sampling)) == "yes"
@@ -41,7 +41,7 @@ def test_the_replay_answers_lists_and_pairs_alike() -> None:
 
 
 def test_long_lists_miss_more() -> None:
-    replay = Replay(JOIN, Noise(missed_in_block=0.1))
+    replay = JoinReplay(JOIN, Noise(missed_in_block=0.1))
     assert len(lists_of(replay, JOIN.many, JOIN.few)) < 40
     assert sum(len(lists_of(replay, JOIN.many, [one])) for one in JOIN.few) > 45
 
@@ -56,8 +56,8 @@ def test_a_cell_counts_what_the_engine_answered(strategy: str) -> None:
 
 
 def test_the_headline_has_the_worst_of_auto() -> None:
-    def cell(engine: str, strategy: str, calls: int, f1: float) -> Cell:
-        return Cell("a join", engine, strategy, 24_000, calls, f1, 1.0, f1, f1, 0.0, "")
+    def cell(engine: str, strategy: str, calls: int, f1: float) -> JoinCell:
+        return JoinCell("a join", engine, strategy, 24_000, calls, f1, 1.0, f1, f1, 0.0, "")
 
     cells = [
         cell("right", "auto", 1000, 1.0), cell("noisy", "auto", 1200, 0.99),

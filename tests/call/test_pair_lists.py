@@ -52,6 +52,7 @@ def test_a_sample_matches_the_grammar_and_is_read(sizes: tuple[int, int]) -> Non
     [
         ('{"matches": [[1, 2], [2, 1]]}', [(0, 1), (1, 0)]),
         ('{"matches": []}', []),
+        ('```json\n{"matches": [[1, 1]]}\n```', [(0, 0)]),
         ('{"matches": [[3, 1]]}', None),
         ('{"matches": [[0, 1]]}', None),
         ('{"matches": [1]}', None),

@@ -186,6 +186,15 @@ def test_a_pair_that_fails_is_null_on_record(con: relserve.Connection, large: Sc
     ]
 
 
+def test_a_cap_holds_for_lists_and_pairs_together(con: relserve.Connection, large: ScriptedEngine) -> None:
+    with pytest.warns(RowsFailedWarning):
+        rows = con.sql(f"SELECT {joined('classify', ', max_rows := 120')} FROM a, b").fetchall()
+    assert large.num_prompts == 120
+    assert (None,) in rows
+    kinds = con.sql("SELECT DISTINCT function, kind FROM llm_errors()").fetchall()
+    assert kinds == [("llm_filter", "cap")]
+
+
 def test_few_pairs_and_one_row_are_pairs(con: relserve.Connection) -> None:
     con.sql(f"SELECT i, j FROM a JOIN b ON i < 4 AND {joined('auto')}").fetchall()
     assert "pairs, all asked: there are only 120 pairs" in plan(con)
