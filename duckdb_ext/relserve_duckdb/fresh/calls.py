@@ -55,22 +55,33 @@ class FreshCall(NamedTuple):
         return f"CALL {function}({written}, on_change := '{on_change}')"
 
 
-def read_call(con: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, Any]) -> FreshCall | None:
-    """The call that a statement is; None: it is another one.
+def mentions_calls(text: str) -> bool:
+    """Whether a text may be such a statement."""
+    return MATERIALIZE in text.lower() or REFRESH in text.lower()
+
+
+def is_call(text: str) -> bool:
+    """Whether a text is such a statement; raises UsageError where a call stands inside another one."""
+    if not mentions_calls(text):
+        return False
+    if _STATEMENT.match(text) is None:
+        _refuse_inside(text)
+        return False
+    return True
+
+
+def read_call(con: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, Any]) -> FreshCall:
+    """What such a statement is given.
 
     Args:
         con: computes the arguments.
         parameters: of the statement, by name.
 
     Raises:
-        UsageError: the call stands inside another statement, or its arguments are wrong.
+        UsageError: its arguments are wrong.
     """
-    if MATERIALIZE not in text.lower() and REFRESH not in text.lower():
-        return None
     found = _STATEMENT.match(text)
-    if found is None:
-        _refuse_inside(text)
-        return None
+    assert found is not None, "see is_call"
     function = found[2].lower()
     given = _arguments(con, function, text[found.end() - 1 :], parameters)
     on_change = given.pop("on_change", None) or "raise"

@@ -13,7 +13,7 @@ from relserve.errors import ForbiddenError, UsageError
 from relserve.session.cached_answers import ask_fingerprint
 from relserve.session.history import QueryRecord
 from relserve_duckdb.explain.explanation import Explanation
-from relserve_duckdb.fresh.calls import FreshCall, read_call
+from relserve_duckdb.fresh.calls import FreshCall, is_call, read_call
 from relserve_duckdb.fresh.expression import ColumnExpression, read_expression
 from relserve_duckdb.fresh.memory import (
     RememberedColumn,
@@ -135,15 +135,14 @@ class FreshColumns:
         return None if work is None else work.asking
 
     def _work_of(self, statement: Statement, parameters: Any) -> ColumnWork | None:
-        call = read_call(self.raw, statement.text, by_name(parameters))
-        if call is None:
+        if not is_call(statement.text):
             return None
         if not self.state.session.keeps_calibrations:
             raise ForbiddenError(
                 "fresh columns are not kept over this server: whoever runs it refreshes them in Python or by "
                 "relserve sql, while the server does not hold the database"
             )
-        return self._work(call)
+        return self._work(read_call(self.raw, statement.text, by_name(parameters)))
 
     def _work(self, call: FreshCall) -> ColumnWork:
         table = find_table(self.raw, call.table)
@@ -202,11 +201,13 @@ class FreshColumns:
 
     def _refuse(self, work: ColumnWork, foreseen: Explanation) -> None:
         estimates = [call.estimate for call in foreseen.calls]
-        if foreseen.calls and all(each and each.num_cached == each.num_distinct for each in estimates):
-            return  # every answer is kept already
+        if all(each and each.num_cached == each.num_distinct for each in estimates):
+            if estimates or not foreseen.notes:
+                return  # every answer is kept already, or no row needs one
+        told = foreseen.total if estimates else " ".join(foreseen.notes)
         raise UsageError(
             f"{work.table.name}.{work.column} has changed: {work.changes}. To ask all rows again would take "
-            f"{foreseen.total}. Do so: {work.call.again('ask')}; or keep the answers that there are, and ask "
+            f"{told}. Do so: {work.call.again('ask')}; or keep the answers that there are, and ask "
             f"only new and changed rows from now on: {work.call.again('keep')}"
         )
 
@@ -246,7 +247,7 @@ class FreshColumns:
         run, table, column, kind = self.raw.execute, work.table, quoted_name(work.column), work.now.type
         answers = table.answers(work.column)
         make_memory(self.raw, table, work.column, kind, work.asks_all)
-        if table.columns.get(work.column, kind) != kind:
+        if work.before is not None and work.before.type != kind and work.column in table.columns:
             run(f"ALTER TABLE {table.sql} DROP COLUMN {column}")
         run(f"ALTER TABLE {table.sql} ADD COLUMN IF NOT EXISTS {column} {kind}")
         kept = "WHERE answer IS NOT NULL" if has_failed else ""

@@ -19,6 +19,7 @@ from relserve.text2sql.guard.limits import limits_in, without_words
 from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.fresh.calls import mentions_calls
 from relserve_duckdb.fresh.refresh import FreshColumns
 from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander
@@ -141,7 +142,7 @@ class Runner:
 
     def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
         """See `Explainer.explain`; of a column that is made or refreshed, what that would ask."""
-        for statement in self.parser.parse(query, parameters):
+        for statement in self.parser.parse(query, parameters) if mentions_calls(str(query)) else ():
             if (asking := self.fresh_columns.asking(statement, parameters)) is not None:
                 query, parameters = asking, None
         return self.explainer.explain(variables, query, parameters)
