@@ -250,15 +250,19 @@ class FreshColumns:
         if work.before is not None and work.before.type != kind and work.column in table.columns:
             run(f"ALTER TABLE {table.sql} DROP COLUMN {column}")
         run(f"ALTER TABLE {table.sql} ADD COLUMN IF NOT EXISTS {column} {kind}")
-        kept = "WHERE answer IS NOT NULL" if has_failed else ""
-        run(f"INSERT INTO {answers} SELECT {_HASH}, answer FROM {_NEW} {kept}")
+        kept = "AND answer IS NOT NULL" if has_failed else ""
+        run(
+            f"INSERT INTO {answers} SELECT {_HASH}, answer FROM {_NEW} "
+            f"WHERE {_HASH} NOT IN (SELECT inputs FROM {answers}) {kept}"
+        )
         gone = run(
             f"DELETE FROM {answers} WHERE inputs NOT IN (SELECT {work.hash} FROM {table.sql})"
         ).fetchall()
+        now = f"SELECT rowid AS id, {column} AS former, {work.hash} AS hash FROM {table.sql}"
         updated = run(
-            f"UPDATE {table.sql} AS old SET {column} = new.answer FROM (SELECT t.rowid AS id, known.answer "
-            f"FROM {table.sql} AS t LEFT JOIN {answers} AS known ON {work.hash} = known.inputs "
-            f"WHERE t.{column} IS DISTINCT FROM known.answer) AS new WHERE old.rowid = new.id"
+            f"UPDATE {table.sql} AS old SET {column} = new.answer FROM (SELECT id, answer FROM ({now}) "
+            f"LEFT JOIN {answers} ON hash = inputs WHERE former IS DISTINCT FROM answer) AS new "
+            "WHERE old.rowid = new.id"
         ).fetchall()
         remember(self.raw, table, work.column, work.now)
         ((rows, new),) = run(

@@ -261,3 +261,17 @@ def test_where_a_server_runs_the_statement_it_is_refused(con: relserve.Connectio
     con.session.keeps_calibrations = False
     with pytest.raises(ForbiddenError, match="whoever runs it refreshes them"):
         relserve.materialize(con, "tickets", "kind", KIND)
+
+
+def test_columns_may_have_the_names_that_relserve_uses(
+    con: relserve.Connection, engine: ScriptedEngine
+) -> None:
+    con.execute(
+        """CREATE TABLE t AS SELECT 'a' AS inputs, 'b' AS answer, 'c' AS id, 'd' AS "hash", 'e' AS "new" """
+    )
+    relserve.materialize(con, "t", "former", """llm('{} {} {} {} {}', inputs, answer, id, hash, "new")""")
+    con.execute(
+        "INSERT INTO t BY NAME SELECT 'f' AS inputs, 'g' AS answer, 'h' AS id, 'i' AS hash, 'j' AS new"
+    )
+    assert relserve.refresh(con, "t", "former").asked == 1
+    assert con.execute("SELECT former FROM t ORDER BY 1").fetchall() == [("a b c d e",), ("f g h i j",)]
