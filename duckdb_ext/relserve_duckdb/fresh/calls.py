@@ -22,9 +22,7 @@ _NAMES = {
     MATERIALIZE: ("table_name", "column_name", "expression", "on_change"),
     REFRESH: ("table_name", "column_name", "on_change"),
 }
-_STATEMENT = re.compile(
-    LEAD + rf"(explain\s++)?+(?:call|(?:select\s*+\*\s*+)?+from)\s++({MATERIALIZE}|{REFRESH})\s*+\("
-)
+_STATEMENT = re.compile(LEAD + rf"(explain\s++)?+call\s++({MATERIALIZE}|{REFRESH})\s*+\(")
 _HOW = {
     MATERIALIZE: f"CALL {MATERIALIZE}('table', 'column', 'expression')",
     REFRESH: f"CALL {REFRESH}('table', 'column')",
@@ -114,8 +112,6 @@ def _arguments(
     text = numbered(text)
     tokens = tokens_of(text)
     end = closing(tokens, 0)
-    if any(token.token_type is not TokenType.SEMICOLON for token in tokens[end + 1 :]):
-        raise UsageError(f"{function}() is a statement of its own, with nothing behind it: {_HOW[function]}")
     texts: dict[str, str] = {}
     names = _NAMES[function]
     for i, span in enumerate(arguments(tokens, 1, end)):

@@ -150,7 +150,6 @@ def test_explain_tells_what_a_refresh_would_ask(con: relserve.Connection, engine
         ),
         ("llm_refresh('tickets', 'kind', model := 'tiny')", "takes table_name, column_name, on_change"),
         ("llm_refresh(tickets, kind)", "takes texts and parameters, not columns"),
-        ("llm_refresh('tickets', 'kind') WHERE true", "with nothing behind it"),
         ("llm_materialize('tickets', 'id', 'llm(''{}'', message)')", "has a column id already"),
         ("llm_materialize('tickets', 'new', 'llm(''{}'', new)')", "reads new itself"),
         ("llm_materialize('tickets', 'new', 'llm(''x'')')", "reads no column of tickets"),
@@ -166,12 +165,13 @@ def test_a_wrong_call_says_what_and_how_to_mend_it(
     unchanged: relserve.Connection, call: str, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        unchanged.execute(f"FROM {call}")
+        unchanged.execute(f"CALL {call}")
 
 
 def test_inside_another_statement_it_is_refused(con: relserve.Connection) -> None:
+    """So a SELECT never changes a table."""
     for text in (
-        "SELECT rows FROM llm_refresh('tickets', 'kind')",
+        "FROM llm_refresh('tickets', 'kind')",
         "CREATE VIEW v AS FROM llm_refresh('t', 'c')",
     ):
         with pytest.raises(UsageError, match="a statement of its own"):

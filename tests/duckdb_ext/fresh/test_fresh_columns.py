@@ -79,7 +79,7 @@ def test_sql_makes_and_refreshes_a_column(con: relserve.Connection, engine: Scri
     assert made.columns == list(relserve.Refreshed._fields)
     con.execute("INSERT INTO tickets VALUES (9, 'late', NULL)")
     prompts(engine)
-    for call in ("CALL llm_refresh(?, ?)", "FROM llm_refresh($1, $2);", "select * from LLM_REFRESH(?, ?)"):
+    for call in ("CALL llm_refresh(?, ?)", "call LLM_REFRESH($1, $2);", "-- so\nCALL llm_refresh(?, ?)"):
         con.execute(call, ["main.tickets", "KIND"]).fetchall()
     con.execute("SELECT 1; CALL llm_refresh('tickets', 'kind'); SELECT 2")
     assert prompts(engine) == ["Kind of late"]

@@ -10,7 +10,6 @@ from tests.server.client.conftest import Serve, connect
 CALLS = (
     "CALL llm_materialize('t', 'kind', 'content FROM read_text(''/etc/hostname'')')",
     "CALL llm_refresh('t', 'kind')",
-    "FROM llm_refresh('t', 'kind')",
     "EXPLAIN CALL llm_refresh('t', 'kind')",
 )
 
