@@ -18,6 +18,7 @@ DBT = ROOT / "build" / "dbt"
 
 pytestmark = [
     pytest.mark.long,
+    pytest.mark.timeout(900),  # nine processes of dbt
     pytest.mark.skipif(not (DBT / "dbt").is_dir(), reason="dbt-duckdb is not installed: make dbt"),
 ]
 
