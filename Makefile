@@ -6,6 +6,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LLAMACPP := build/llamacpp
 SUPERSET := build/superset
+INTEGRATIONS := build/integrations
 DOCS := build/docs
 DBT := build/dbt
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
@@ -13,7 +14,7 @@ export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset dbt docs site-tools install clean
+.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset dbt integrations docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -30,6 +31,7 @@ test-all: test
 	-@$(MAKE) --no-print-directory smollm2
 	-@$(MAKE) --no-print-directory dbt
 	-@$(MAKE) --no-print-directory site-tools
+	-@$(MAKE) --no-print-directory integrations
 	@$(PY) -m pytest -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
@@ -93,6 +95,15 @@ $(DBT)/.installed: $(INSTALLED) requirements/dbt.lock
 	@echo "installing dbt-duckdb into $(DBT) (once: half a minute)"
 	@rm -rf $(DBT)
 	@$(PIP) --no-deps --require-hashes --target $(DBT) -r requirements/dbt.lock
+	@touch $@
+
+# JupySQL, ibis, SQLAlchemy, harlequin and others in an environment of their own, for tests/clients/test_integrations.py: 0.9 GB.
+integrations: $(INTEGRATIONS)/.installed
+
+$(INTEGRATIONS)/.installed: requirements/integrations.lock
+	@echo "installing the libraries of docs/integrations.md into $(INTEGRATIONS) (once: about two minutes)"
+	@test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/integrations.lock
 	@touch $@
 
 # The documentation as a site with search, in build/site; a page, a link or an anchor that is missing is an error.

@@ -35,7 +35,7 @@ from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.udf.statement_parser import StatementParser
 from relserve_duckdb.user.cursors import Cursors
 from relserve_duckdb.user.error_mapping import own_errors
-from relserve_duckdb.user.methods import CHAINED, FETCHES, RELATIONS
+from relserve_duckdb.user.methods import CHAINED, EARLIER, FETCHES, RELATIONS
 from relserve_duckdb.user.relation import Relation, reading_of, unwrapped
 from relserve_duckdb.user.result_owner import ResultOwner
 from relserve_duckdb.user.runner import Runner
@@ -283,7 +283,7 @@ class Connection:
     def __getattr__(self, name: str) -> Any:
         if name == "raw":  # not there yet, as while being unpickled
             raise AttributeError(name)
-        found = getattr(self.raw, name)
+        found = EARLIER[name](self.raw) if name in EARLIER else getattr(self.raw, name)
         if name in FETCHES:
             return partial(self._fetch, found)
         if name in RELATIONS:

@@ -1,0 +1,49 @@
+"""The libraries of docs/integrations.md, with the real packages: each runs a program of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.server.client.conftest import Serve, connect, plain_server, serve  # noqa: F401 (fixtures)
+from tests.waiting import PATIENCE_S
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "tests" / "clients" / "integrations"
+PYTHON = ROOT / "build" / "integrations" / "bin" / "python"
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the libraries are not there: make integrations"),
+]
+
+
+def run(folder: Path, program: str, *args: str) -> None:
+    """Run a program, which says `ok` when it has got through."""
+    paths = [str(ROOT), str(ROOT / "duckdb_ext"), str(ROOT / "kernels"), str(PROGRAMS)]
+    env = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(paths), "HOME": str(folder),
+        "PLOOMBER_STATS_ENABLED": "false", "RELSERVE_CACHE_DIR": str(folder), "MPLCONFIGDIR": str(folder),
+    }  # fmt: skip
+    done = subprocess.run(
+        [str(PYTHON), str(PROGRAMS / program), *args],
+        env=env, cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE_S,
+    )  # fmt: skip
+    assert (done.returncode, "ok" in done.stdout.split("\n")) == (0, True), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "program", ["frames_sql.py", "ibis_tables.py", "sqlalchemy_engine.py", "notebook.py"]
+)
+def test_a_library_takes_the_connection(tmp_path: Path, program: str) -> None:
+    run(tmp_path, program)
+
+
+def test_harlequin_is_a_client_of_the_server(tmp_path: Path, serve: Serve) -> None:  # noqa: F811
+    server = serve()
+    with connect(server, autocommit=True) as client:
+        client.execute("CREATE TABLE beers AS SELECT i AS id, 'beer ' || i AS name FROM range(9) t(i)")
+        run(tmp_path, "harlequin_client.py", str(server.port))
