@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import anyio
 import duckdb
+import pyarrow as pa
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -31,10 +32,13 @@ async def called(work: ToolWork, do: Work, context: Context[Any, Any] | None) ->
     """
     done = asyncio.get_running_loop().run_in_executor(None, _run, work, do)
     try:
-        while not (await asyncio.wait([done], timeout=EVERY_S))[0]:
-            await _tell(work, context)
+        async with asyncio.timeout(work.longest_s):
+            while not (await asyncio.wait([done], timeout=EVERY_S))[0]:
+                await _tell(work, context)
         return done.result()
-    except (RelserveError, duckdb.Error) as error:
+    except TimeoutError:
+        raise ToolError(f"ended after {work.longest_s:g} seconds, the user's longest statement") from None
+    except (RelserveError, duckdb.Error, pa.ArrowException) as error:
         raise ToolError(str(error)) from error
     finally:
         if not done.done():

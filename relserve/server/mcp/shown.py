@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from relserve.session.history import QueryRecord
 
-LONGEST = 4_000  # characters of a text that is shown whole
+LONGEST = 4_000  # characters of a text, list or structure that is shown whole
 
 
 @dataclass
@@ -156,6 +157,9 @@ def asked_of(records: Sequence[QueryRecord]) -> AskedSum:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > LONGEST:
-        return f"{value[:LONGEST]}.. ({len(value):,} characters)"
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    shown = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    is_nested = isinstance(shown, list | dict)
+    text = msgspec.json.encode(shown).decode() if is_nested else str(shown)
+    return f"{text[:LONGEST]}.. ({len(text):,} characters)" if len(text) > LONGEST else shown

@@ -49,11 +49,12 @@ class ToolWork:
 
     Attributes:
         client: what is told meanwhile.
+        longest_s: seconds after which it is ended, the model's included; None: none.
     """
 
     def __init__(self, server: Server, user: User, limits: ToolLimits) -> None:
         self._server, self._user, self._limits = server, user, limits
-        self.client = ToolClient()
+        self.client, self.longest_s = ToolClient(), user.longest_statement_s
         self._is_cancelled = False
         self._con: Connection | None = None
         self._history: ClientHistory | None = None

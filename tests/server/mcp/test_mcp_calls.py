@@ -117,6 +117,18 @@ def test_keys_say_who_calls(tmp_path: Path, book: Book) -> None:  # noqa: F811
         assert {user for user, _ in here.server.queries()} == {"ann", "bob"}
 
 
+def test_a_users_longest_statement_ends_in_the_engine(tmp_path: Path, book: Book) -> None:  # noqa: F811
+    engine, key = slow(), book.add("ann", longest_statement_s=0.5)
+
+    async def scene() -> Any:
+        async with here.client(key) as client:
+            return await told(client, "query", sql=SLOW)
+
+    with served(engine, database=shop(tmp_path), read_only=True, users=book.path) as here:
+        assert "ended after 0.5 seconds" in asyncio.run(scene())
+        assert engine.num_answered + engine.aborted in (0, 500)
+
+
 def test_without_keys_only_this_machines_names_are_answered(tmp_path: Path) -> None:
     with served(ScriptedEngine(), database=shop(tmp_path), read_only=True) as here:
         assert httpx2.post(here.url, json={}, headers={"Host": "evil.example"}).status_code == 421
