@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from relserve.cache.faults import what_to_do
+from relserve.cache.kept_batches import BatchBook
 from relserve.cache.kept_errors import FILE_NAME as ERRORS
 from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
 from relserve.cli.console import console
@@ -101,7 +102,7 @@ def clear_command(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete kept answers and indexes of databases' values, or some answers. Asks before.
+    """Delete kept answers, those of batches that ended, and indexes of databases' values. Asks before.
 
     Running queries are not disturbed; what they answer from then on is kept again.
 
@@ -124,6 +125,7 @@ def clear_command(
     _clear_answers(model, older_than, yes)
     if not is_some:
         (load().cache_dir / ERRORS).unlink(missing_ok=True)
+        BatchBook(load().cache_dir).clear()
     if not is_some and value_indexes():
         _clear_values(yes)
 

@@ -18,6 +18,7 @@ import typer
 
 import relserve
 from relserve.cli.ask.command import ask_command
+from relserve.cli.batches import app as batches_app
 from relserve.cli.cache import app as cache_app
 from relserve.cli.calibrate_command import app as calibrate_app
 from relserve.cli.common_options import Model
@@ -40,6 +41,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.add_typer(batches_app, name="batches")
 app.add_typer(cache_app, name="cache")
 app.add_typer(models_app, name="models")
 app.add_typer(engine_app, name="engine")

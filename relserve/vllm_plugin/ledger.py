@@ -229,9 +229,9 @@ class RowLedger:
         num_rows = min(identity.rows, 1 + AT_FIRST + FOR_EACH)
         rel = RelRecord(identity.rel_id, now_s, num_rows, identity.output_cap, lengths=lengths)
         rel.workflow_id, rel.stage, rel.deadline_s = identity.workflow_id, identity.stage, identity.deadline_s
-        rel.is_background, rel.is_named = identity.is_background, identity.is_named
-        rel.seen_output, rel.row_output = lengths.seen, lengths.row
-        rel.longest_output = lengths.longest_left(0, num_rows)
+        rel.is_named, rel.is_background = identity.is_named, identity.is_background
+        rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, num_rows)
+        rel.seen_output = lengths.seen
         return self.active.setdefault(identity.rel_id, rel)
 
     def wait(self, request: HostRequest) -> None:

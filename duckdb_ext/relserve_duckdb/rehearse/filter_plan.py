@@ -75,7 +75,8 @@ class FilterPlan:
             sites = [site for site in scan.sites if site is not None]
             if self.need is None:
                 self._runner.decide_all()
-            elif self._runner.decide_until(self.need):
+            elif self._runner.decide_until(self.need) or self.run.waits_for_batch:
+                self.has_ended = self.run.waits_for_batch  # the next run of the statement goes on
                 self.run.skipped.replace({site: EveryPrompt() for site in sites})
                 return True
             if not scan.is_cut_short:

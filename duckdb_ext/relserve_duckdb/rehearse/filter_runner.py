@@ -47,7 +47,7 @@ class FilterRunner:
         self._decide(range(n))
 
     def decide_until(self, need: int) -> bool:
-        """Decide rows until so many pass; False when the rows end before."""
+        """Decide rows until so many pass; False when the rows end before, or some wait for a batch."""
         done = passed = 0
         while done < self.scan.num_rows:
             block = range(done, min(self.scan.num_rows, done + next_block(done, passed, need)))
@@ -57,6 +57,8 @@ class FilterRunner:
             done = block.stop
             if passed >= need:
                 return True
+            if self.run.waits_for_batch:
+                break
         return False
 
     def skipped(self, i: int) -> set[str | None]:

@@ -12,7 +12,7 @@ from typing import Any
 from relserve.call.answer_types import Answer
 from relserve.call.options import FUNCTIONS
 from relserve.call.relquery import CallSite
-from relserve.errors import Cancelled
+from relserve.errors import Cancelled, FailureKind
 from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
 from relserve.session.clusters import Clusters
@@ -62,6 +62,7 @@ class StatementRun:
         memo: its answers.
         skipped: its prompts that need no answer.
         clusters: that its calls of llm_cluster and llm_topics have found, by what they were found from.
+        waits_for_batch: rows of it are in a batch that has not ended.
         trace: the span below which it asks, in whichever thread; None: nobody traces.
         watchdog: ends it at the limits of a question's SQL in it. Held by the runner alone, for DuckDB's
             catalog holds the functions, and so this, which would hold DuckDB's connection by it.
@@ -80,6 +81,7 @@ class StatementRun:
         self.memo, self._questions = Memo(keeps_answers), questions
         self.skipped = SkippedPrompts(count_changes)
         self.clusters: dict[bytes, Clusters] = {}
+        self.waits_for_batch = False
         self.trace = traces.carried()
         self.watchdog: weakref.ref[Watchdog] | None = None
         self._asked: set[Site] = set()  # call sites
@@ -192,6 +194,9 @@ class StatementRun:
         self, wanted: Wanted, site: CallSite, enough: Enough | None = None, announced: int | None = None
     ) -> Iterable[tuple[str, Any]]:
         answers = self._answers_to(wanted, site, enough, announced)
+        failures = (answer.failure for answer in answers)
+        if any(each is not None and each.kind is FailureKind.IN_BATCH for each in failures):
+            self.waits_for_batch = True
         asked = zip(wanted.prompts, answers, strict=True)
         return ((prompt, answer.value) for prompt, answer in asked if answer is not UNASKED)
 

@@ -14,7 +14,7 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.batch.at_server import cancelled, looked
 from relserve.engines.batch.rows import reply_of, row_keys
-from relserve.engines.batch.sending import BatchSender, RowsToSend
+from relserve.engines.batch.sending import BatchUploader, RowsToSend
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.label_reply import as_asked
 from relserve.engines.http.server import ModelServer
@@ -70,7 +70,7 @@ class BatchEngine:
             async with self._turn(record):
                 await self._look_at(server, rows.keys)
                 limits = self._http.row_limits
-                sender = BatchSender(server, self.book, self.model, record, self._tried, limits)
+                sender = BatchUploader(server, self.book, self.model, record, self._tried, limits)
                 async for replies in sender.send_new(rows):
                     replied.update(reply.index for reply in replies)
                     yield replies

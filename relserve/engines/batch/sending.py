@@ -53,7 +53,7 @@ class _First(NamedTuple):
 
 
 @dataclass
-class BatchSender:
+class BatchUploader:
     """Sends rows to one server, in its turn.
 
     Attributes:
@@ -113,7 +113,8 @@ class BatchSender:
     async def _ask_first(self, rows: RowsToSend, index: int) -> _First:
         """Ask one row at once: a wrong key, an empty quota and a field that is refused show in a second."""
         before = self.server.dialect
-        asked = FirstRow(self.server, rows.submission.part([index], None), *self.row_limits)
+        one = replace(rows.submission.part([index], None), may_send=None)  # the caps have let it go
+        asked = FirstRow(self.server, one, *self.row_limits)
         asked.start()
         try:
             came = await asked.inbox.get()

@@ -20,7 +20,7 @@ from relserve.call.options import FUNCTIONS
 from relserve.session import session as sessions
 from tests.waiting import Limit, wait_until
 
-TABLES = ("__llm_queries", "__llm_errors", "__llm_usage", "__llm_workflows", "__llm_steps")
+TABLES = ("__llm_queries", "__llm_errors", "__llm_usage", "__llm_batches", "__llm_workflows", "__llm_steps")
 
 
 def _sql(made: Made, text: str, **kwargs: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +35,17 @@ def server() -> Iterator[BatchServer]:
 
 
 @pytest.fixture
-def engine(server: BatchServer, tmp_path: Path) -> Callable[[], BatchEngine]:
+def engine(server: BatchServer, tmp_path: Path) -> Iterator[Callable[[], BatchEngine]]:
     """engine(): one as a new process has it."""
-    return lambda: BatchEngine(HttpEngine(server.url, max_retries=1), tmp_path)
+    made: list[BatchEngine] = []
+
+    def make() -> BatchEngine:
+        made.append(BatchEngine(HttpEngine(server.url, max_retries=1), tmp_path))
+        return made[-1]
+
+    yield make
+    for one in made:
+        spawn(one.close()).result(PATIENCE_S)
 
 
 def kinds(replies: list[Reply]) -> list[FailureKind | None]:
@@ -45,7 +55,9 @@ def kinds(replies: list[Reply]) -> list[FailureKind | None]:
 def direct(server: BatchServer, **how: Any) -> list[str | None]:
     """What the same server answers at once; not counted."""
     counted = server.answered.copy()
-    found = texts(ask(HttpEngine(server.url), PROMPTS, **how))
+    engine = HttpEngine(server.url)
+    found = texts(ask(engine, PROMPTS, **how))
+    spawn(engine.close()).result(PATIENCE_S)
     server.answered = counted
     return found
 
@@ -226,10 +238,26 @@ def test_a_batch_that_the_server_has_forgotten_says_how_to_go_on(server, engine)
         ask(engine(), PROMPTS)
 
 
-def test_a_server_without_batches_is_said(server, tmp_path):
+def test_a_server_without_batches_is_said(server, engine):
     server.takes_files = False
     with pytest.raises(EngineStartError, match=r"takes no batches .*name it without batch:"):
-        ask(BatchEngine(HttpEngine(server.url), tmp_path), PROMPTS)
+        ask(engine(), PROMPTS)
+
+
+def test_rows_for_which_a_cap_leaves_no_room_beside_the_batch_are_held_back(server, engine):
+    left = iter(range(5))
+
+    async def may_send(prompt):
+        if next(left, None) is None:
+            await asyncio.Event().wait()
+        return ""
+
+    asked = replace(submission_of(PROMPTS), may_send=may_send)
+    came = sorted(spawn(collect(engine(), asked)).result(PATIENCE_S), key=lambda reply: reply.index)
+    assert kinds(came) == [None] + 4 * [IN_BATCH] + 15 * [FailureKind.CAP]
+    (batch,) = server.batches.values()
+    assert batch["request_counts"]["total"] == 4
+    assert kinds(ask(engine(), PROMPTS)) == [None] + 19 * [IN_BATCH]
 
 
 def test_vectors_are_not_sent_as_batches(server, engine):
@@ -237,10 +265,10 @@ def test_vectors_are_not_sent_as_batches(server, engine):
         ask(engine(), PROMPTS, embeds=True)
 
 
-def test_without_a_record_nothing_is_sent(server, tmp_path):
+def test_without_a_record_nothing_is_sent(server, engine, tmp_path):
     (tmp_path / FILE_NAME).write_bytes(b"this is no database" * 100)
     with pytest.raises(EngineError, match="could be paid twice"):
-        ask(BatchEngine(HttpEngine(server.url), tmp_path), PROMPTS)
+        ask(engine(), PROMPTS)
     assert not server.batches
 
 

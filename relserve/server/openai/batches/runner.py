@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from relserve.call.rel_tag import BACKGROUND
 from relserve.server.openai.batches.store import (
     RUNNING,
+    BatchLine,
     BatchStore,
-    Line,
     StoredBatch,
     as_line,
     is_good,
@@ -125,7 +125,7 @@ class BatchRunner:
                 for is_answer, kind in ((True, "output"), (False, "error"))
             }
 
-            def put(line: Line, reply: RowReply) -> None:
+            def put(line: BatchLine, reply: RowReply) -> None:
                 answered = is_good(reply.status)
                 files[answered].write(as_line(line.custom_id, reply.status, reply.body))
                 batch.completed, batch.failed = batch.completed + answered, batch.failed + (not answered)
@@ -140,7 +140,7 @@ class BatchRunner:
         self._store.end(batch, "expired" if left else "completed")
 
     async def _answer_all(
-        self, batch: StoredBatch, lines: list[Line], put: Callable[[Line, RowReply], None]
+        self, batch: StoredBatch, lines: list[BatchLine], put: Callable[[BatchLine, RowReply], None]
     ) -> None:
         tags = {"rel_id": batch.id, "rel_rows": len(lines), BACKGROUND: 1}
         async with asyncio.TaskGroup() as group:
@@ -154,9 +154,9 @@ class BatchRunner:
     async def _row(
         self,
         batch: StoredBatch,
-        line: Line,
+        line: BatchLine,
         tags: dict[str, Any],
-        put: Callable[[Line, RowReply], None],
+        put: Callable[[BatchLine, RowReply], None],
         slot: _Slot,
     ) -> None:
         """Ask one row until it has an answer; it gives its slot while it waits to ask again."""

@@ -98,7 +98,7 @@ class StoredBatch:
         }  # fmt: skip
 
 
-class Line(NamedTuple):
+class BatchLine(NamedTuple):
     """A request of a batch."""
 
     custom_id: str
@@ -170,7 +170,7 @@ class BatchStore:
         """Where a file's content is."""
         return self._folder / "files" / file_id
 
-    def lines_left(self, batch: StoredBatch) -> list[Line]:
+    def lines_left(self, batch: StoredBatch) -> list[BatchLine]:
         """The requests of a batch that have no answer yet; counts those that have one."""
         done: set[str] = set()
         for kind in ("output", "error"):
@@ -179,7 +179,7 @@ class BatchStore:
             done.update(ids)
             setattr(batch, "completed" if kind == "output" else "failed", len(ids))
         asked = map(json.loads, self.content(batch.input_file_id).splitlines())
-        return [Line(each["custom_id"], each["body"]) for each in asked if each["custom_id"] not in done]
+        return [BatchLine(each["custom_id"], each["body"]) for each in asked if each["custom_id"] not in done]
 
     def end(self, batch: StoredBatch, status: str) -> None:
         """A batch is done: what came of it becomes files of its user."""
