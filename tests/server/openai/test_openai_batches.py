@@ -205,6 +205,17 @@ def test_what_cannot_be_is_refused(serving, fields, param):
     assert caught.value.body["param"] == param  # type: ignore[index]
 
 
+def test_a_user_has_so_many_files_and_unfinished_batches(serving, upstream, monkeypatch):
+    upstream.pause_s, client = 0.05, serving.client()
+    monkeypatch.setattr("relserve.server.openai.batches.service.MOST_UNFINISHED", 1)
+    monkeypatch.setattr("relserve.server.openai.batches.service.MOST_FILES", 2)
+    begin(client, lines(50))
+    with pytest.raises(openai.RateLimitError, match="unfinished batches"):
+        begin(client, lines(1))
+    with pytest.raises(openai.BadRequestError, match="delete some"):
+        begin(client, lines(1))
+
+
 def test_two_servers_do_not_share_a_folder(serving, upstream, folder):
     with (
         running(lambda: upstream, batches=folder) as other,

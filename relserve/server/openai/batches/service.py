@@ -13,14 +13,16 @@ from relserve.server.openai.asked import CHAT, COMPLETIONS
 from relserve.server.openai.batches.runner import AskRow, BatchRunner
 from relserve.server.openai.batches.store import BatchStore, StoredBatch, StoredFile, mistakes_in
 from relserve.server.openai.exchange import Exchange
-from relserve.server.openai.refusal import Refusal, bad_request, unavailable
+from relserve.server.openai.refusal import LIMIT, Refusal, bad_request, unavailable
 from relserve.server.users.users import User
 
 FILES, BATCHES = "/v1/files", "/v1/batches"
 ENDPOINTS = (CHAT, COMPLETIONS)
 MOST_BYTES, UPLOAD_S = 100 * 2**20, 600.0  # of a file, and seconds in which it must have come
-MOST_FILES = 1000  # of one user
+MOST_FILES, MOST_KEPT = 1000, 4 * 2**30  # of one user, and their bytes
+MOST_UNFINISHED = 100  # batches of one user
 MOST_METADATA = 16  # keys of a batch, as OpenAI's
+SOON_S = 60.0  # in which one of them may have ended
 PAGE = 20  # batches or files of a list, where the client does not say
 FORM = "multipart/form-data"
 
@@ -96,8 +98,9 @@ class BatchService:
     async def _upload(self, exchange: Exchange, user: User) -> None:
         if "authorization" not in exchange.request.headers:  # a web page elsewhere cannot send it unasked
             raise bad_request("files are uploaded with a header Authorization: Bearer KEY, also without keys")
-        if len(self._store.files(user.name)) >= MOST_FILES:
-            raise bad_request(f"you have {MOST_FILES:,} files; delete some")
+        files = self._store.files(user.name)
+        if len(files) >= MOST_FILES or sum(each.bytes for each in files) >= MOST_KEPT:
+            raise bad_request(f"the most are {MOST_FILES:,} files of {MOST_KEPT // 2**30} GiB; delete some")
         raw = await exchange.body(FORM, MOST_BYTES, UPLOAD_S)
         fields = await asyncio.to_thread(_form_of, exchange.request.headers["content-type"], raw)
         if fields.get("purpose", ("", b""))[1].strip() != b"batch":
@@ -129,6 +132,8 @@ class BatchService:
         await exchange.whole(200, {"id": file_id, "object": "file", "deleted": True})
 
     async def _create(self, exchange: Exchange, user: User) -> None:
+        if sum(each.ended is None for each in self._store.batches(user.name)) >= MOST_UNFINISHED:
+            raise Refusal(429, f"you have {MOST_UNFINISHED} unfinished batches", LIMIT, retry_s=SOON_S)
         batch, mistakes = await self._checked(await exchange.body(), user)
         if mistakes:
             batch.errors = json.dumps(mistakes)
