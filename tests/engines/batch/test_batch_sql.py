@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,3 +94,22 @@ def test_money_is_told_at_the_price_of_batches(server, tmp_path, monkeypatch):
         con.execute(MOODS)
         (cost,) = con.execute("SELECT sum(cost) FROM llm_queries()").fetchone()
     assert cost == pytest.approx(10 * (10 * 1.0 + 2 * 2.0) / 1e6)
+
+
+@pytest.mark.filterwarnings("ignore::relserve.errors.RowsFailedWarning")
+def test_probabilities_are_those_of_the_server_asked_at_once(server, con):
+    def answer(body):
+        yes = 0.1 + 0.08 * int(prompt_of(body)[-2])
+        tokens = [{"token": t, "logprob": math.log(p)} for t, p in (("yes", yes), ("no", 1 - yes))]
+        status, reply = chat("yes")
+        reply["choices"][0]["logprobs"] = {"content": [{**tokens[0], "top_logprobs": tokens}]}
+        return status, reply
+
+    server.answer = answer
+    sql = "SELECT llm_prob('Is it good, this {}?', i) FROM range(10) t(i) ORDER BY i"
+    con.execute(sql)
+    server.end_batches()
+    rows = con.execute(sql).fetchall()
+    assert rows[3] == (pytest.approx(0.34),)
+    with relserve.connect(model=server.url, progress=False, cache=False) as direct:
+        assert direct.execute(sql).fetchall() == rows
