@@ -12,7 +12,7 @@ from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
 from relserve.call.vector_text import vector_of_text
 from relserve.errors import ModelError
-from relserve.policies.cascading.learnt import Learnt, Numbers, learn
+from relserve.policies.cascading.learnt import LearntProxy, Numbers, learn
 from relserve.policies.cascading.policy import FloatArray
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, FilterRows, LabelRows
 
@@ -65,7 +65,7 @@ class LearntRows:
         """Between scores that are told apart."""
         return max((self._options.error or 0.0) / 2, 0.01)
 
-    def _decided(self, learnt: Learnt) -> CascadeRows:
+    def _decided(self, learnt: LearntProxy) -> CascadeRows:
         if self._function == "llm_filter":
             yes = [float(each is True) for each in learnt.classes]
             return FilterRows(learnt.shares @ np.array(yes), self._options, self._seed)

@@ -23,7 +23,7 @@ VARIANCE = 144.0  # of the prior on the weights: vectors of length 1 count as of
 Numbers = npt.NDArray[np.floating[Any]]
 
 
-class Learnt(NamedTuple):
+class LearntProxy(NamedTuple):
     """What the proxy says of each row.
 
     Attributes:
@@ -38,7 +38,7 @@ class Learnt(NamedTuple):
 
 def learn(
     numbers: Numbers, random: np.random.Generator
-) -> Generator[IntArray, Sequence[Hashable | None], Learnt]:
+) -> Generator[IntArray, Sequence[Hashable | None], LearntProxy]:
     """Yields indexes of rows, is sent the large model's answers in their order, and returns the proxy.
 
     Args:
@@ -63,13 +63,13 @@ def learn(
     return learnt
 
 
-def _fitted(numbers: Numbers, usable: IntArray, asked: IntArray, answers: Sequence[Any]) -> Learnt:
+def _fitted(numbers: Numbers, usable: IntArray, asked: IntArray, answers: Sequence[Any]) -> LearntProxy:
     """What follows from these answers for all rows with numbers."""
     classes = tuple(sorted({each for each in answers if each is not None}))
     shares = np.full((len(numbers), max(1, len(classes))), np.nan)
     shares[usable] = 1.0
     if len(classes) < 2:
-        return Learnt(classes or (None,), shares)
+        return LearntProxy(classes or (None,), shares)
     from sklearn.linear_model import LogisticRegression  # it takes a second
     from sklearn.multiclass import OneVsRestClassifier
 
@@ -78,4 +78,4 @@ def _fitted(numbers: Numbers, usable: IntArray, asked: IntArray, answers: Sequen
     each = LogisticRegression(C=VARIANCE, max_iter=1000, solver="liblinear")  # the quickest with few rows
     model = OneVsRestClassifier(each).fit(numbers[asked[known]], places)
     shares[usable] = model.predict_proba(numbers[usable])
-    return Learnt(classes, shares)
+    return LearntProxy(classes, shares)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from relserve.policies.cascading.learnt import Learnt, learn
+from relserve.policies.cascading.learnt import LearntProxy, learn
 from relserve.policies.cascading.policy import Targets
 from relserve.policies.cascading.variants import make
 
@@ -24,7 +24,9 @@ def vectors(truths: npt.NDArray[np.bool_], seed: int) -> Numbers:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
-def learnt(numbers: Numbers, answer: Callable[[int], Any], seed: int = 0) -> tuple[Learnt, dict[int, Any]]:
+def learnt(
+    numbers: Numbers, answer: Callable[[int], Any], seed: int = 0
+) -> tuple[LearntProxy, dict[int, Any]]:
     """The proxy, and the answers that it was learnt from."""
     course, answers = learn(numbers, np.random.default_rng(seed)), dict[int, Any]()
     told: Sequence[Any] | None = None
