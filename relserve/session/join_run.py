@@ -88,7 +88,7 @@ class JoinRun:
         dropped = []
         for plan in plans(strategy, sizes):
             verdicts = JoinVerdicts(self._table, self._ask_lists)
-            stands, told = self._try(plan, verdicts, sizes, targets)
+            stands, told = self._try(plan, verdicts, sizes)
             if stands:
                 return self._finished(verdicts.of_pair, targets, told)
             dropped.append(told)
@@ -118,9 +118,7 @@ class JoinRun:
         rows = np.random.default_rng(self._seed).choice(num_rows, PILOT_ROWS, replace=False)
         return np.flatnonzero(np.isin(table.pairs[:, table.longer], rows))
 
-    def _try(
-        self, plan: JoinPlan, verdicts: JoinVerdicts, sizes: JoinSizes, targets: Targets | None
-    ) -> tuple[bool, str]:
+    def _try(self, plan: JoinPlan, verdicts: JoinVerdicts, sizes: JoinSizes) -> tuple[bool, str]:
         """Ask by a plan as long as its verdicts stand; whether they do, and what is told of them."""
         pilot = self._pilot
         self._tell(plan, pilot, verdicts)
@@ -133,7 +131,7 @@ class JoinRun:
         share = float((verdicts.of_pair[pilot] == YES).mean())
         plan = resized(plan, replace(sizes, match_share=share))
         self._tell(plan, np.setdiff1d(self._all, pilot), verdicts)
-        return (True, plan.told) if targets is not None else self._compared(plan, self._all, verdicts)
+        return self._compared(plan, self._all, verdicts)
 
     def _tell(self, plan: JoinPlan, pairs: IntArray, verdicts: JoinVerdicts) -> None:
         """Have these pairs get the verdicts of a plan."""
@@ -179,7 +177,7 @@ class JoinRun:
             )
             if wanted is not None
         ]  # fmt: skip
-        return self._answered(found.kept, f"{told}: {', '.join(reached)}")
+        return self._answered(found.kept, f"{told}; {', '.join(reached)}")
 
     def _answered(self, kept: npt.NDArray[np.bool_], told: str) -> JoinResult:
         """What was asked has its answer, every other pair that of the plan."""

@@ -20,7 +20,7 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Answers = Mapping[int, bool | None]
 
-LEAST_AGREEMENT = 0.97  # F1 against the pairs, with which verdicts stand
+LEAST_AGREEMENT = 0.98  # F1 against the pairs, with which verdicts stand
 LEAST_DRAWN, SHARE_DRAWN = 48, 1 / 400  # of a stratum at first: pairs, or a share of all; then twice as many
 TIMES_DRAWN = (1, 3, 3, 1, 1)  # by stratum: more where matches are missed, if any are
 MOST_DRAWN = 1 / 40  # of all pairs

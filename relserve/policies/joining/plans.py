@@ -21,6 +21,7 @@ from relserve.policies.joining.bicliques import Biclique
 
 PAIR_TOKENS = 7  # to write a pair of numbers
 VERDICT_TOKENS = 2  # to write yes or no
+REQUEST_TOKENS = 50  # what a prompt takes besides its tokens: a chat's frame, a place in a step, a round trip
 WRITTEN_PRICE = 8.0  # of a token that the model writes, in tokens that it reads
 INSTRUCTION_TOKENS = 60  # of a block's prompt, besides the question and the rows
 MOST_LABELS = 100  # of which one prompt asks which ones fit
@@ -84,7 +85,7 @@ class JoinPlan(NamedTuple):
 
 def pairs_plan(sizes: JoinSizes) -> JoinPlan:
     """Each pair asked by itself."""
-    read = sizes.question_tokens + sizes.left_tokens + sizes.right_tokens
+    read = REQUEST_TOKENS + sizes.question_tokens + sizes.left_tokens + sizes.right_tokens
     return JoinPlan(
         "pairs", 1, 1, 1.0, sizes.num_pairs, sizes.num_pairs * (read + VERDICT_TOKENS * WRITTEN_PRICE)
     )
@@ -153,7 +154,7 @@ def _tiled(name: str, sizes: JoinSizes, num_lefts: int, num_rights: int) -> Join
         over, across = math.ceil(len(group.lefts) / num_lefts), math.ceil(len(group.rights) / num_rights)
         num_prompts += over * across
         read += across * len(group.lefts) * sizes.left_tokens + over * len(group.rights) * sizes.right_tokens
-    read += num_prompts * (INSTRUCTION_TOKENS + sizes.question_tokens)
+    read += num_prompts * (REQUEST_TOKENS + INSTRUCTION_TOKENS + sizes.question_tokens)
     written = PAIR_TOKENS * (num_prompts + sizes.match_share * sizes.num_pairs)
     return JoinPlan(name, num_lefts, num_rights, 1.0, num_prompts, read + WRITTEN_PRICE * written)
 
