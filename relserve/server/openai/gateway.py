@@ -194,12 +194,16 @@ class Gateway:
         try:
             if user is None:
                 raise Refusal(403, f"there is no user {user_name} any more")
-            await self._complete(exchange, user, path, tags)
+            unhurried = replace(user, deadline_s=None, slo=None)  # those are of answers that somebody awaits
+            await self._complete(exchange, unhurried, path, tags)
         except Refusal as refusal:
             return RowReply(refusal.status, refusal.body(), refusal.retry_s)
         except UsageError as error:  # the users' file cannot be read
             logger.error("a row of a batch waits: %s", error)
             return RowReply(503, None)
+        except Exception:
+            logger.exception("a row of a batch of %s failed", user_name)
+            return RowReply(500, Refusal(500, "the server failed; its log says why").body())
         return RowReply(exchange.status or 500, exchange.content)
 
     async def _complete(
@@ -216,6 +220,7 @@ class Gateway:
         asked: RequestAsked = read_asked(*given) if path in CHATS else read_decision(*given)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
+        self._limits.check_size(user, asked.num_answers)
         num_requests = asked.num_answers if tags is None else 0
         if tags is not None and isinstance(asked, OpenAIRequest):
             own = {**tags, "rel_id": f"openai {quote(user.name)} {tags['rel_id']}"}

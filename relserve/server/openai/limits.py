@@ -78,15 +78,20 @@ class UserLimits:
 
     def check(self, user: User, num_answers: int = 1) -> None:
         """See that a user may begin a request; raises as `entered`."""
+        self.check_size(user, num_answers)
+        most = user.requests_at_once
+        if most is not None and self._running[user.name] + num_answers > most:
+            message = f"user {user.name} may have {most} requests at once, and has {self._running[user.name]}"
+            raise Refusal(429, message, LIMIT, retry_s=SOON_S)
+        self._check_tokens(user)
+
+    def check_size(self, user: User, num_answers: int) -> None:
+        """See that a request wants no more answers than the user may have at once; raises as `entered`."""
         most = user.requests_at_once
         if most is not None and num_answers > most:
             raise bad_request(
                 f"this asks for {num_answers:,} answers, and user {user.name} may have {most} requests"
             )
-        if most is not None and self._running[user.name] + num_answers > most:
-            message = f"user {user.name} may have {most} requests at once, and has {self._running[user.name]}"
-            raise Refusal(429, message, LIMIT, retry_s=SOON_S)
-        self._check_tokens(user)
 
     def _check_tokens(self, user: User) -> None:
         try:

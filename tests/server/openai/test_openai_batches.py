@@ -91,6 +91,7 @@ def test_rows_that_are_refused_are_in_the_file_of_errors(serving):
         (lines(1) + b"\n" + lines(1), "custom_id is no text, or is that of another line"),
         (lines(1).replace(CHAT.encode(), b"/v1/completions"), "are not POST and /v1/chat/completions"),
         (lines(1, stream=True), "stream is not for batches"),
+        (lines(1, deadline=5), "deadline is not for batches"),
     ],
 )
 def test_a_file_with_mistakes_fails_and_says_where(serving, upstream, content, why):
@@ -193,6 +194,7 @@ def test_a_web_page_elsewhere_can_upload_nothing(serving):
         ({"endpoint": "/v1/embeddings"}, "endpoint"),
         ({"completion_window": "1h"}, "completion_window"),
         ({"metadata": {str(i): "" for i in range(17)}}, "metadata"),
+        ({"metadata": {"a": "x" * 10_000}}, "metadata"),
         ({"input_file_id": "file-1"}, "id"),
     ],
 )
@@ -207,10 +209,10 @@ def test_what_cannot_be_is_refused(serving, fields, param):
 
 def test_a_user_has_so_many_files_and_unfinished_batches(serving, upstream, monkeypatch):
     upstream.pause_s, client = 0.05, serving.client()
-    monkeypatch.setattr("relserve.server.openai.batches.service.MOST_UNFINISHED", 1)
+    monkeypatch.setattr("relserve.server.openai.batches.service.MOST_BATCHES", 1)
     monkeypatch.setattr("relserve.server.openai.batches.service.MOST_FILES", 2)
     begin(client, lines(50))
-    with pytest.raises(openai.RateLimitError, match="unfinished batches"):
+    with pytest.raises(openai.RateLimitError, match="batches that have not ended"):
         begin(client, lines(1))
     with pytest.raises(openai.BadRequestError, match="delete some"):
         begin(client, lines(1))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from relserve.server.openai.batches.store import (
 )
 
 ROWS_AT_ONCE = 16  # at the engine, of all batches: its scheduler puts them last, and they take slots
+BATCHES_AT_ONCE = 2  # of one user, whose rows are in memory; the others wait
 AGAIN = (429, 503)  # of a user's quota, a full engine, or none: the row waits
 LEAST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
 EXPIRED = {"code": "batch_expired", "message": "the batch expired before this request was answered"}
@@ -65,6 +67,7 @@ class BatchRunner:
     def __init__(self, store: BatchStore, ask: AskRow) -> None:
         self._store, self._ask = store, ask
         self._slots = asyncio.Semaphore(ROWS_AT_ONCE)
+        self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(BATCHES_AT_ONCE))
         self._running: dict[str, tuple[StoredBatch, asyncio.Task[None]]] = {}
 
     def resume(self) -> None:
@@ -85,13 +88,14 @@ class BatchRunner:
         found = self._running.get(batch_id)
         return found[0] if found else None
 
-    def cancel(self, batch_id: str) -> None:
+    def cancel(self, batch: StoredBatch) -> None:
         """Give up what has no answer yet."""
-        if found := self._running.get(batch_id):
-            batch, task = found
-            batch.status = "cancelling"
-            self._store.put_batch(batch)
-            task.cancel()
+        batch.status = "cancelling"
+        self._store.put_batch(batch)
+        if found := self._running.get(batch.id):
+            found[1].cancel()
+        else:  # it went no further, as the log says
+            self.begin(batch)
 
     async def close(self) -> None:
         """End; the batches go on with the next server."""
@@ -102,14 +106,15 @@ class BatchRunner:
 
     async def _run(self, batch: StoredBatch) -> None:
         try:
-            if batch.status == "cancelling":
-                await asyncio.to_thread(self._store.lines_left, batch)
-                self._store.end(batch, "cancelled")
-                return
-            await self._answer(batch)
-        except asyncio.CancelledError:
-            if batch.status != "cancelling":  # the server ends
-                raise
+            try:
+                if batch.status != "cancelling":
+                    async with self._turns[batch.user]:
+                        await self._answer(batch)
+                    return
+            except asyncio.CancelledError:
+                if batch.status != "cancelling":  # the server ends
+                    raise
+            await asyncio.to_thread(self._store.count, batch)  # it may not have been counted yet
             self._store.end(batch, "cancelled")
         except Exception:
             logger.exception("batch %s does not go on; the next start of the server tries it again", batch.id)
@@ -143,13 +148,16 @@ class BatchRunner:
         self, batch: StoredBatch, lines: list[BatchLine], put: Callable[[BatchLine, RowReply], None]
     ) -> None:
         tags = {"rel_id": batch.id, "rel_rows": len(lines), BACKGROUND: 1}
+        own = asyncio.Semaphore(ROWS_AT_ONCE)  # rows that wait to ask again let no others try in vain
         async with asyncio.TaskGroup() as group:
             for line in lines:
+                await own.acquire()
                 slot = _Slot(self._slots)
                 await slot.take()
                 task = group.create_task(self._row(batch, line, tags, put, slot))
-                # In a callback, since a task cancelled before its first step runs no `finally`.
+                # In callbacks, since a task cancelled before its first step runs no `finally`.
                 task.add_done_callback(slot.give)
+                task.add_done_callback(lambda _: own.release())
 
     async def _row(
         self,

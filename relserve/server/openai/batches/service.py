@@ -6,6 +6,7 @@ import asyncio
 import email
 import email.policy
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +14,20 @@ from relserve.server.openai.asked import CHAT, COMPLETIONS
 from relserve.server.openai.batches.runner import AskRow, BatchRunner
 from relserve.server.openai.batches.store import BatchStore, StoredBatch, StoredFile, mistakes_in
 from relserve.server.openai.exchange import Exchange
+from relserve.server.openai.limits import SOON_S
 from relserve.server.openai.refusal import LIMIT, Refusal, bad_request, unavailable
 from relserve.server.users.users import User
 
 FILES, BATCHES = "/v1/files", "/v1/batches"
 ENDPOINTS = (CHAT, COMPLETIONS)
 MOST_BYTES, UPLOAD_S = 100 * 2**20, 600.0  # of a file, and seconds in which it must have come
-MOST_FILES, MOST_KEPT = 1000, 4 * 2**30  # of one user, and their bytes
-MOST_UNFINISHED = 100  # batches of one user
-MOST_METADATA = 16  # keys of a batch, as OpenAI's
-SOON_S = 60.0  # in which one of them may have ended
+MOST_FILES = 1000  # of one user
+MOST_BYTES_KEPT = 10 * 2**30  # of one user's files, with those of answers
+MOST_UPLOADS = 2  # of one user at the same time: they are in memory
+MOST_BATCHES = 100  # of one user that have not ended
+MOST_METADATA, MOST_METADATA_CHARS = 16, 10_000  # keys of a batch, as OpenAI's, and their texts
+MOST_NAME = 255  # characters of a file's name
+MOST_PARTS, MOST_HEAD = 16, 10_000  # of a form, and bytes before the content of a part
 PAGE = 20  # batches or files of a list, where the client does not say
 FORM = "multipart/form-data"
 
@@ -47,6 +52,7 @@ class BatchService:
         self._store = BatchStore(folder)
         self._runner = BatchRunner(self._store, ask)
         self._holds_folder = False
+        self._uploads = Counter[str]()  # under way, by user
 
     @staticmethod
     def handles(path: str) -> bool:
@@ -99,8 +105,18 @@ class BatchService:
         if "authorization" not in exchange.request.headers:  # a web page elsewhere cannot send it unasked
             raise bad_request("files are uploaded with a header Authorization: Bearer KEY, also without keys")
         files = self._store.files(user.name)
-        if len(files) >= MOST_FILES or sum(each.bytes for each in files) >= MOST_KEPT:
-            raise bad_request(f"the most are {MOST_FILES:,} files of {MOST_KEPT // 2**30} GiB; delete some")
+        if len(files) >= MOST_FILES or sum(each.bytes for each in files) > MOST_BYTES_KEPT:
+            most = f"{MOST_FILES:,} files or {MOST_BYTES_KEPT >> 30} GiB"
+            raise bad_request(f"you have {most}, the most that is kept for a user; delete some")
+        if self._uploads[user.name] >= MOST_UPLOADS:
+            raise Refusal(429, f"you have {MOST_UPLOADS} uploads under way", LIMIT, retry_s=SOON_S)
+        self._uploads[user.name] += 1
+        try:
+            await self._take_in(exchange, user)
+        finally:
+            self._uploads[user.name] -= 1
+
+    async def _take_in(self, exchange: Exchange, user: User) -> None:
         raw = await exchange.body(FORM, MOST_BYTES, UPLOAD_S)
         fields = await asyncio.to_thread(_form_of, exchange.request.headers["content-type"], raw)
         if fields.get("purpose", ("", b""))[1].strip() != b"batch":
@@ -108,7 +124,7 @@ class BatchService:
         if "file" not in fields:
             raise bad_request("the form has no file", "file")
         name, content = fields["file"]
-        file = StoredFile(user.name, name or "file", "batch", len(content))
+        file = StoredFile(user.name, name[:MOST_NAME] or "file", "batch", len(content))
         await asyncio.to_thread(self._store.add_file, file, content)
         await exchange.whole(200, file.card())
 
@@ -132,9 +148,11 @@ class BatchService:
         await exchange.whole(200, {"id": file_id, "object": "file", "deleted": True})
 
     async def _create(self, exchange: Exchange, user: User) -> None:
-        if sum(each.ended is None for each in self._store.batches(user.name)) >= MOST_UNFINISHED:
-            raise Refusal(429, f"you have {MOST_UNFINISHED} unfinished batches", LIMIT, retry_s=SOON_S)
-        batch, mistakes = await self._checked(await exchange.body(), user)
+        raw = await exchange.body()
+        if sum(each.ended is None for each in self._store.batches(user.name)) >= MOST_BATCHES:
+            raise Refusal(429, f"you have {MOST_BATCHES} batches that have not ended", LIMIT, retry_s=SOON_S)
+        batch, mistakes = await self._checked(raw, user)
+        self._found_file(user, batch.input_file_id)  # it may have been deleted meanwhile
         if mistakes:
             batch.errors = json.dumps(mistakes)
             self._store.end(batch, "failed")
@@ -157,6 +175,8 @@ class BatchService:
             raise bad_request("the completion_window is 24h", "completion_window")
         if not isinstance(metadata, dict) or len(metadata) > MOST_METADATA:
             raise bad_request(f"metadata is an object of at most {MOST_METADATA} keys", "metadata")
+        if len(json.dumps(metadata)) > MOST_METADATA_CHARS:
+            raise bad_request(f"metadata has at most {MOST_METADATA_CHARS:,} characters", "metadata")
         file = self._found_file(user, str(asked.get("input_file_id")))
         content = await asyncio.to_thread(self._store.content, file.id)
         total, mistakes = await asyncio.to_thread(mistakes_in, content, endpoint)
@@ -173,7 +193,7 @@ class BatchService:
         batch = self._found_batch(user, batch_id)
         if batch.ended is not None:
             raise Refusal(409, f"the batch is {batch.status} already")
-        self._runner.cancel(batch_id)
+        self._runner.cancel(batch)
         await exchange.whole(200, batch.card())
 
     def _found_file(self, user: User, file_id: str) -> StoredFile:
@@ -207,12 +227,16 @@ def _form_of(content_type: str, raw: bytes) -> dict[str, tuple[str, bytes]]:
         Refusal: it is no form.
     """
     head = f"content-type: {content_type}\r\n\r\n".encode("latin-1", "replace")
-    message = email.message_from_bytes(head + raw, policy=email.policy.HTTP)
-    if not message.is_multipart():
+    boundary = email.message_from_bytes(head, policy=email.policy.HTTP).get_boundary()
+    if not boundary:
         raise bad_request("the form cannot be read: it has no boundary")
     found = {}
-    for part in message.iter_parts():
-        content = part.get_payload(decode=True)
+    parts = (b"\r\n" + raw).split(b"\r\n--" + boundary.encode("latin-1", "replace"), MOST_PARTS)
+    for each in parts[1:]:
+        head, _, content = each.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        if head.startswith(b"--") or len(head) > MOST_HEAD:  # what follows the last part, or no head
+            break
+        part = email.message_from_bytes(head + b"\r\n\r\n", policy=email.policy.HTTP)
         name = part.get_param("name", header="content-disposition")
-        found[str(name)] = part.get_filename() or "", content if isinstance(content, bytes) else b""
+        found[str(name)] = part.get_filename() or "", content
     return found

@@ -18,6 +18,7 @@ WINDOW_S = 86_400  # in which a batch has to be done
 MOST_LINES = 50_000  # of one batch
 KEPT_S = 30 * 86_400  # for which the files of a batch that ended are kept
 RUNNING = ("in_progress", "cancelling")
+NOT_FOR_BATCHES = ("stream", "deadline", "slo")  # of a request's body
 WAIT_S = 10.0
 FORMAT = 1
 
@@ -172,14 +173,19 @@ class BatchStore:
 
     def lines_left(self, batch: StoredBatch) -> list[BatchLine]:
         """The requests of a batch that have no answer yet; counts those that have one."""
+        done = self.count(batch)
+        asked = map(json.loads, self.content(batch.input_file_id).splitlines())
+        return [BatchLine(each["custom_id"], each["body"]) for each in asked if each["custom_id"] not in done]
+
+    def count(self, batch: StoredBatch) -> set[str]:
+        """The requests of a batch that have an answer, by their custom ids, which it counts."""
         done: set[str] = set()
         for kind in ("output", "error"):
             lines = whole_lines(self.path(f"{batch.id}-{kind}"))
             ids = [json.loads(line)["custom_id"] for line in lines]
             done.update(ids)
             setattr(batch, "completed" if kind == "output" else "failed", len(ids))
-        asked = map(json.loads, self.content(batch.input_file_id).splitlines())
-        return [BatchLine(each["custom_id"], each["body"]) for each in asked if each["custom_id"] not in done]
+        return done
 
     def end(self, batch: StoredBatch, status: str) -> None:
         """A batch is done: what came of it becomes files of its user."""
@@ -285,7 +291,7 @@ def _mistake_of(raw: bytes, endpoint: str, seen: set[str]) -> str:
     seen.add(custom_id)
     if (line.get("method"), line.get("url")) != ("POST", endpoint):
         return f"its method and url are not POST and {endpoint}"
-    return "stream is not for batches" if line["body"].get("stream") else ""
+    return next((f"{name} is not for batches" for name in NOT_FOR_BATCHES if line["body"].get(name)), "")
 
 
 def _mistake(line: int | None, code: str, message: str) -> dict[str, Any]:
