@@ -155,6 +155,16 @@ def test_targets_are_a_guarantee(con: relserve.Connection, large: ScriptedEngine
     assert sorted(sure) == matches()
 
 
+def test_pairs_may_go_to_a_cascade(con: relserve.Connection, large: ScriptedEngine) -> None:
+    ENGINES.put("small", ScriptedEngine(model="small"))
+    more = ", cascade := 'small', precision := 1, recall := 1"
+    rows = con.sql(f"SELECT i, j FROM a JOIN b ON {joined('classify', more)} ORDER BY i, j").fetchall()
+    ENGINES.close("small")
+    assert rows == matches()
+    assert large.num_prompts < NUM_PAIRS
+    assert "small decided the others" in str(con.sql("SELECT cascade FROM llm_queries()").fetchall())
+
+
 def test_a_long_answer_is_asked_in_parts(con: relserve.Connection, large: ScriptedEngine) -> None:
     large.max_prompt_chars = 700
     rows = con.sql(f"SELECT i, j FROM a JOIN b ON {joined('blocks')} ORDER BY i, j").fetchall()
