@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from relserve import api
 from relserve.cache.kept_batches import BatchBook, KeptBatch
 from relserve.cli.console import console
 from relserve.cli.formats import Format
-from relserve.cli.output import write
-from relserve.engines.batch.engine import BatchEngine
-from relserve.engines.loop import spawn
 from relserve.errors import UsageError
-from relserve.session.batches import SentBatches
 from relserve.settings import load
+
+if TYPE_CHECKING:
+    from relserve.engines.batch.engine import BatchEngine
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 Id = Annotated[str, typer.Argument(metavar="BATCH", help="As `relserve batches` shows it: rb-..")]
@@ -36,15 +34,23 @@ def show(
     * `relserve batches cancel rb-0a1b2c3d4e5f`
     * `relserve batches forget rb-0a1b2c3d4e5f`
     """
-    if context.invoked_subcommand is None:
-        write(SentBatches(_book()).table(api.find_engine), format)
+    if context.invoked_subcommand is not None:
+        return
+    from relserve import api  # and DuckDB with it
+    from relserve.cli.output import write
+    from relserve.session.batches import SentBatches
+
+    write(SentBatches(_book()).table(api.find_engine), format)
 
 
 @app.command("cancel")
 def cancel_command(batch: Id) -> None:
     """Have the server give a batch up; what it answered until then is kept."""
+    from relserve import api
+    from relserve.engines.loop import spawn
+
     found = _found(batch)
-    engine = cast(BatchEngine, api.find_engine(found.model))
+    engine = cast("BatchEngine", api.find_engine(found.model))
     ended = spawn(engine.cancel(found)).result()
     _say(f"{batch} is {ended.state}: {ended.answered:,} of {ended.rows:,} rows were answered")
 
