@@ -52,12 +52,17 @@ class OwnTable(NamedTuple):
         return whole_name(self.database, SCHEMA, self.answers_name(column))
 
     def answers_name(self, column: str) -> str:
-        return f"{self.schema}.{self.name}.{column}".lower()
+        return ".".join(map(_told_apart, (self.schema, self.name, column))).lower()
 
     @property
     def memory(self) -> str:
         """The whole name of the table that says how each column is made."""
         return whole_name(self.database, SCHEMA, COLUMNS)
+
+
+def _told_apart(name: str) -> str:
+    """A name that stands between dots: a.b."c.d" is none of a."b.c".d."""
+    return quoted_name(name) if "." in name or '"' in name else name
 
 
 def quoted_name(name: str) -> str:

@@ -246,6 +246,14 @@ def test_odd_names_and_other_databases(con: relserve.Connection, tmp_path: Path)
     assert con.execute("""SELECT table_name FROM "o's".relserve.fresh_columns""").fetchall() == [('T "x',)]
 
 
+def test_columns_whose_names_have_dots_do_not_share_answers(con: relserve.Connection) -> None:
+    con.execute("""CREATE TABLE a AS SELECT 'x' AS t; CREATE TABLE "a.b" AS FROM a""")
+    relserve.materialize(con, "a", "b.c", "llm('First of {}', t)")
+    relserve.materialize(con, '"a.b"', "c", "llm('Second of {}', t)")
+    relserve.refresh(con, "a", "b.c")
+    assert con.execute("""FROM a, "a.b" """).fetchall() == [("x", "First of x", "x", "Second of x")]
+
+
 def test_a_database_for_reading_only_is_refused_before_anything_is_asked(
     engine: ScriptedEngine, tmp_path: Path
 ) -> None:
