@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -127,6 +127,12 @@ def targets_of(options: Options) -> Targets:
     if precision is None and recall is None:
         precision = recall = SHARE
     return Targets(precision, recall, options.confidence or SHARE)
+
+
+def failed_all(answers: Collection[Answer]) -> Answer | None:
+    """The failure of a row, where each that was asked failed: then nothing is known of the others either."""
+    has_answer = any(each.failure is None for each in answers)
+    return None if has_answer else next(iter(answers), None)
 
 
 def _kept(answers: Mapping[int, Answer]) -> dict[int, bool]:

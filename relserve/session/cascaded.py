@@ -14,7 +14,7 @@ from relserve.call.relquery import CallSite
 from relserve.call.template import Template
 from relserve.errors import OptionError
 from relserve.session.cascade_learnt import LearntRows, check_installed, numbers_of, vectors_of
-from relserve.session.cascade_rows import CascadeResult, CascadeRows, rows_told
+from relserve.session.cascade_rows import CascadeResult, CascadeRows, failed_all, rows_told
 from relserve.session.folding import FoldedRows
 from relserve.session.history import Cascaded
 from relserve.session.in_rounds import RelQueryInRounds
@@ -110,9 +110,10 @@ class CascadedRelQuery(OpenRelQuery):
             known.update(zip(batch, came, strict=True))
         result = rows.result(known)
         self._note(result, len(order))
+        failed = failed_all(known.values())
         answers: list[Answer] = [UNASKED] * len(order)
         for at, row in enumerate(order):
-            answers[row] = known.get(at) or Answer(result.values[at])
+            answers[row] = known.get(at) or failed or Answer(result.values[at])
         return answers
 
     def close(self, error: BaseException | None = None) -> None:

@@ -22,6 +22,7 @@ from relserve.policies.cascading.variants import DEFAULT, make
 from relserve.policies.joining.agreement import AgreementCheck, strata_of
 from relserve.policies.joining.bicliques import bicliques
 from relserve.policies.joining.plans import JoinPlan, JoinSizes, plans, resized
+from relserve.session.cascade_rows import failed_all
 from relserve.session.join_verdicts import NO, UNTOLD, YES, AskLists, JoinVerdicts
 from relserve.session.pair_table import PairTable
 
@@ -181,5 +182,8 @@ class JoinRun:
 
     def _answered(self, kept: npt.NDArray[np.bool_], told: str) -> JoinResult:
         """What was asked has its answer, every other pair that of the plan."""
-        answers = [self._answers.get(pair) or Answer(is_kept) for pair, is_kept in enumerate(kept.tolist())]
+        failed = failed_all(self._answers.values())
+        answers = [
+            self._answers.get(pair) or failed or Answer(is_kept) for pair, is_kept in enumerate(kept.tolist())
+        ]
         return JoinResult(answers, f"{told}; {len(self._answers)} of {len(self._all)} pairs asked")

@@ -14,7 +14,7 @@ import relserve
 from relserve.api import ENGINES
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import ModelError, OptionError
+from relserve.errors import Failure, FailureKind, ModelError, OptionError, RowsFailedWarning
 
 NUM_ROWS = 800
 GOOD = ("lovely", "delicious", "friendly", "quick", "fresh", "wonderful", "tasty", "warm")
@@ -94,6 +94,15 @@ def test_the_vectors_are_those_of_the_values_and_shared_with_llm_embed(con: rels
         "SELECT cached_answers FROM llm_queries() WHERE function = 'llm_embed' AND cascade IS NULL"
     ).fetchall()
     assert told == (NUM_ROWS,)
+
+
+def test_where_each_row_that_was_asked_failed_none_is_decided(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    large.script = lambda prompt, submission: Failure(FailureKind.REFUSED, "too rude")
+    call = "llm_filter('Is it good? {}', x, cascade := 'embedding', recall := 0.9)"
+    with pytest.warns(RowsFailedWarning):
+        assert con.sql(f"SELECT DISTINCT {call} FROM rows_").fetchall() == [(None,)]
 
 
 def test_what_is_learnt_labels_rows(con: relserve.Connection, large: ScriptedEngine) -> None:

@@ -203,6 +203,13 @@ def test_a_cap_holds_for_lists_and_pairs_together(con: relserve.Connection, larg
     assert (None,) in rows
     kinds = con.sql("SELECT DISTINCT function, kind FROM llm_errors()").fetchall()
     assert kinds == [("llm_filter", "cap")]
+def test_where_each_pair_that_was_asked_failed_none_is_kept(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    large.script = lambda prompt, submission: Failure(FailureKind.REFUSED, "too rude")
+    with pytest.warns(RowsFailedWarning):
+        rows = con.sql(f"SELECT DISTINCT {joined('candidates', ', recall := 0.9')} FROM a, b").fetchall()
+    assert rows == [(None,)]
 
 
 def test_few_pairs_and_one_row_are_pairs(con: relserve.Connection) -> None:
