@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import anyio
@@ -18,6 +19,7 @@ from relserve.session.progress import words
 T = TypeVar("T")
 EVERY_S = 0.5  # between two looks how far a call is
 AGAIN_S = 0.05  # between two interrupts of a call that is to end
+THREADS = ThreadPoolExecutor(64, "relserve-mcp")  # asyncio's own are few: slow calls would hold up all others
 
 
 async def called(work: ToolWork, do: Work, context: Context[Any, Any] | None) -> Any:
@@ -30,7 +32,7 @@ async def called(work: ToolWork, do: Work, context: Context[Any, Any] | None) ->
     Raises:
         ToolError: it failed; says why, for the model that called.
     """
-    done = asyncio.get_running_loop().run_in_executor(None, _run, work, do)
+    done = asyncio.get_running_loop().run_in_executor(THREADS, _run, work, do)
     try:
         async with asyncio.timeout(work.longest_s):
             while not (await asyncio.wait([done], timeout=EVERY_S))[0]:

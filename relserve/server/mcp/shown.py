@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from relserve.errors import UsageError
 from relserve.session.history import QueryRecord
 
 LONGEST = 4_000  # characters of a text, list or structure that is shown whole
@@ -130,8 +131,15 @@ class LabelCount:
 
 
 def rows_of(table: pa.Table) -> list[list[Any]]:
-    """Rows as JSON has them: dates, decimals and bytes as texts, long texts cut."""
-    columns = [[_value(each) for each in _whole(column).to_pylist()] for column in table.columns]
+    """Rows as JSON has them: dates, decimals and bytes as texts, long texts cut.
+
+    Raises:
+        UsageError: a date or time is none of Python's, as infinity is.
+    """
+    try:
+        columns = [[_value(each) for each in _whole(column).to_pylist()] for column in table.columns]
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"a value cannot be shown as it is: {error}; cast it to VARCHAR") from error
     return [list(row) for row in zip(*columns, strict=True)]
 
 

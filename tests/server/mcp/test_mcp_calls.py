@@ -1,6 +1,8 @@
 """How far a call is, and its end when it is cancelled; and who may call over HTTP."""
 
 import asyncio
+import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +135,20 @@ def test_without_keys_only_this_machines_names_are_answered(tmp_path: Path) -> N
     with served(ScriptedEngine(), database=shop(tmp_path), read_only=True) as here:
         assert httpx2.post(here.url, json={}, headers={"Host": "evil.example"}).status_code == 421
         assert httpx2.post(here.url, json={}, headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+def test_many_slow_calls_hold_up_no_other(tmp_path: Path) -> None:
+    engine, num_calls = ScriptedEngine(by_hash, pause_s=1000), (os.cpu_count() or 1) + 5
+
+    async def scene() -> Any:
+        async with here.client() as client, anyio.create_task_group() as group:
+            for number in range(num_calls):
+                sql = f"SELECT count(llm('{number}: {{review}}', review)) FROM good"
+                group.start_soon(partial(told, client, "query", sql=sql))
+            await asyncio.to_thread(wait_until, lambda: len(engine.submissions) == num_calls)
+            found = await told(client, "query", sql="SELECT TIMESTAMP 'infinity'")
+            group.cancel_scope.cancel()
+            return found
+
+    with served(engine, database=shop(tmp_path), read_only=True) as here:
+        assert "cast it to VARCHAR" in asyncio.run(scene())
