@@ -176,7 +176,7 @@ def test_every_sql_text_of_the_tree_names_functions_in_full() -> None:
 
 def _as_select(create: str) -> str:
     """A CREATE MACRO as a SELECT of its parameters' defaults and its body."""
-    form = r"(?s)\s*CREATE OR REPLACE TEMP MACRO (?P<head>\w+\(.*?\)) AS (?P<table>TABLE )?(?P<body>.*?);?"
+    form = r"(?s)\s*CREATE OR REPLACE TEMP MACRO (?P<head>\w+\(.*?\)) AS (?P<table>TABLE\s)?(?P<body>.*?);?"
     found = re.fullmatch(form, create)
     assert found is not None, create
     if found["table"]:

@@ -81,5 +81,5 @@ def test_without_scikit_learn_it_says_what_to_install(
     con: relserve.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    with pytest.raises(UsageError, match=r"pip install 'relserve\[cluster\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'relserve\[embed\]'"):
         con.sql("FROM llm_cluster('mails', body)").fetchall()

@@ -21,6 +21,7 @@ from relserve.session import session as sessions
 from tests.waiting import Limit, wait_until
 
 TABLES = ("__llm_queries", "__llm_errors", "__llm_usage", "__llm_batches", "__llm_workflows", "__llm_steps")
+OWN = {"__llm_calibrate": "1, 'x', []", "__llm_cluster": "1, 1, []"}  # and the arguments of each
 
 
 def _sql(made: Made, text: str, **kwargs: Any) -> Any:
@@ -65,7 +66,7 @@ def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
 def test_cursors_share_the_functions_in_the_catalog(made: Made) -> None:
     plain, con = made.con.raw.cursor(), attach(made.con.raw.cursor(), made.con.session)
     before = _functions_in_catalog(plain)
-    assert len(before) == 2 * (len(FUNCTIONS) + len(TABLES) + 1)  # and what keeps a calibration
+    assert len(before) == 2 * (len(FUNCTIONS) + len(TABLES) + len(OWN))
     with con.cursor() as cursor:
         cursor.cursor()
         assert _functions_in_catalog(plain) == before
@@ -104,8 +105,8 @@ def test_no_connection_calls_for_another(made: Made) -> None:
             arguments = "'{}', '{}', 1, 'x'"
             if name.startswith(TABLES):
                 arguments = "1"
-            elif name.startswith("__llm_calibrate"):
-                arguments = "1, 'x', []"
+            for start, own in OWN.items():
+                arguments = own if name.startswith(start) else arguments
             for con in (other, other.raw, plain):
                 with pytest.raises(duckdb.InvalidInputException, match="belongs to another connection"):
                     con.execute(f"SELECT {name}({arguments})").fetchall()

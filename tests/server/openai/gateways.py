@@ -92,4 +92,7 @@ def running(
         yield made[0]
     finally:
         done.set()
-        ends_soon(thread)
+        if batches is None:
+            ends_soon(thread)
+        else:  # the next server has the folder when this one has ended
+            thread.join(60)

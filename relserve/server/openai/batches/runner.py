@@ -81,7 +81,7 @@ class BatchRunner:
         """Have a batch answered."""
         task = asyncio.create_task(self._run(batch))
         self._running[batch.id] = batch, task
-        task.add_done_callback(lambda _: self._running.pop(batch.id, None))
+        task.add_done_callback(lambda _: self._forget(batch, task))
 
     def find(self, batch_id: str) -> StoredBatch | None:
         """A batch that is under way, as it stands now."""
@@ -92,10 +92,16 @@ class BatchRunner:
         """Give up what has no answer yet."""
         batch.status = "cancelling"
         self._store.put_batch(batch)
-        if found := self._running.get(batch.id):
-            found[1].cancel()
-        else:  # it went no further, as the log says
+        found = self._running.get(batch.id)
+        if found is None or found[1].done():  # it went no further, as the log says
             self.begin(batch)
+        else:
+            found[1].cancel()
+
+    def _forget(self, batch: StoredBatch, task: asyncio.Task[None]) -> None:
+        """A batch's task has ended; another may have begun since."""
+        if self._running.get(batch.id) == (batch, task):
+            del self._running[batch.id]
 
     async def close(self) -> None:
         """End; the batches go on with the next server."""
