@@ -217,7 +217,7 @@ def _is_ours(path: tuple[str, ...]) -> bool:
 
     The database _pg is attached read-only, and no text of a client's may name it.
     """
-    is_macro_of_ours = path[-1].startswith("llm") and path[:-1] in ((), ("temp", "main"))
+    is_macro_of_ours = path[-1].startswith(("llm", "text2sql")) and path[:-1] in ((), ("temp", "main"))
     sealed = (("system", "main"), ("temp", "main"), ("_pg", "own"))
     return is_macro_of_ours or (len(path) == 3 and path[:2] in sealed)
 

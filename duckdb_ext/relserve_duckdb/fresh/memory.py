@@ -21,7 +21,7 @@ _REST = (
 )
 _FIND = """
 SELECT expression, inputs, type, macros, models::JSON::VARCHAR FROM {}
-WHERE (table_schema, table_name) = ($1, $2) AND system.main.lower(column_name) = system.main.lower($3)
+WHERE table_schema = $1 AND table_name = $2 AND system.main.lower(column_name) = system.main.lower($3)
 """
 _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"  # whose text hangs on the connection's zone
 
@@ -69,13 +69,13 @@ def names_of(con: duckdb.DuckDBPyConnection, table: OwnTable) -> list[str]:
     """The columns of a table of which something is remembered."""
     if COLUMNS not in _tables(con, table):
         return []
-    query = f"SELECT column_name FROM {table.memory} WHERE (table_schema, table_name) = ($1, $2) ORDER BY ALL"
+    query = f"SELECT column_name FROM {table.memory} WHERE table_schema = $1 AND table_name = $2 ORDER BY ALL"
     return [name for (name,) in con.execute(query, [table.schema, table.name]).fetchall()]
 
 
 def _tables(con: duckdb.DuckDBPyConnection, table: OwnTable) -> set[str]:
     """The tables that there are, by DuckDB's list: an error would end a transaction of the caller's."""
-    query = "SELECT table_name FROM system.main.duckdb_tables() WHERE (database_name, schema_name) = ($1, $2)"
+    query = "SELECT table_name FROM system.main.duckdb_tables() WHERE database_name = $1 AND schema_name = $2"
     return {name for (name,) in con.execute(query, [table.database, SCHEMA]).fetchall()}
 
 
@@ -95,7 +95,7 @@ def make_memory(con: duckdb.DuckDBPyConnection, table: OwnTable, column: str, ki
 def remember(con: duckdb.DuckDBPyConnection, table: OwnTable, column: str, made: RememberedColumn) -> None:
     """Note how a column is made."""
     key: list[Any] = [table.schema, table.name, column]
-    where = "(table_schema, table_name) = ($1, $2) AND system.main.lower(column_name) = system.main.lower($3)"
+    where = "table_schema = $1 AND table_name = $2 AND system.main.lower(column_name) = system.main.lower($3)"
     con.execute(f"DELETE FROM {table.memory} WHERE {where}", key)
     values = [made.expression, list(made.inputs), made.type, made.macros, dict(made.models)]
     marks = ", ".join(["?"] * 8)

@@ -266,7 +266,8 @@ class FreshColumns:
         ).fetchall()
         remember(self.raw, table, work.column, work.now)
         ((rows, new),) = run(
-            f"SELECT (SELECT count(*) FROM {table.sql}), (SELECT count(*) FROM {_NEW})"
+            f"SELECT (SELECT system.main.count(*) FROM {table.sql}), "
+            f"(SELECT system.main.count(*) FROM {_NEW})"
         ).fetchall()
         return {"rows": rows, "new_inputs": new, "updated_rows": updated[0][0], "dropped_inputs": gone[0][0]}
 

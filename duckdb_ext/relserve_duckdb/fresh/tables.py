@@ -22,7 +22,7 @@ WHERE system.main.lower(table_name) = system.main.lower($1)
 """
 _COLUMNS = """
 SELECT column_name, data_type FROM system.main.duckdb_columns()
-WHERE (database_name, schema_name, table_name) = ($1, $2, $3) ORDER BY column_index
+WHERE database_name = $1 AND schema_name = $2 AND table_name = $3 ORDER BY column_index
 """
 
 
