@@ -175,6 +175,8 @@ class FreshColumns:
         text = expression.text
         if before is not None and _normal(before, table, column) == expression.normal:
             text = before.expression
+        if _HASH in map(str.lower, expression.inputs):
+            raise UsageError(f"{_HASH} is what a refresh computes itself; rename this column of {table.name}")
         macros = self.indirect_calls.calling_definitions(text)
         now = RememberedColumn(text, expression.inputs, "", macros, self._fingerprints(expression))
         hashed = hash_of(table, now.inputs)

@@ -283,3 +283,9 @@ def test_columns_may_have_the_names_that_relserve_uses(
     )
     assert relserve.refresh(con, "t", "former").asked == 1
     assert con.execute("SELECT former FROM t ORDER BY 1").fetchall() == [("a b c d e",), ("f g h i j",)]
+
+
+def test_a_column_with_the_name_of_the_hash_is_refused(con: relserve.Connection) -> None:
+    con.execute("CREATE TABLE odd AS SELECT 'a' AS Relserve_Inputs")
+    with pytest.raises(UsageError, match="rename this column of odd"):
+        relserve.materialize(con, "odd", "kind", "llm('Kind of {}', Relserve_Inputs)")
