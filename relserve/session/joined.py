@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from relserve.errors import ModelError, OptionError
 from relserve.machine.word_vectors import find_files
 from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vectors
 from relserve.session.caps import SpendingCap
+from relserve.session.cascade_learnt import vectors_of
 from relserve.session.cascade_rows import targets_of
 from relserve.session.folding import FoldedRows, Grammars, fold_rows
 from relserve.session.history import QueryRecord
@@ -165,9 +165,5 @@ class JoinedRelQuery:
     def _embedded(self, texts: Sequence[str]) -> Vectors:
         site = CallSite("llm_embed", Template.parse("{}").bind(1), parse_options("llm_embed", {}))
         with self._reopen(site) as opened:
-            found = [each.value for each in opened.ask([(text,) for text in texts])]
-        numbers = [[] if text is None else json.loads(text) for text in found]
-        vectors = np.zeros((len(texts), max(map(len, numbers))), np.float32)
-        for row, each in enumerate(numbers):
-            vectors[row, : len(each)] = each
-        return normal(vectors)
+            told = opened.ask([(text,) for text in texts])
+        return normal(np.nan_to_num(vectors_of(told)))
