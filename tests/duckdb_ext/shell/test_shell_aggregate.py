@@ -111,9 +111,10 @@ def test_five_thousand_groups_are_few_calls(
     for g, said in rows:
         values = sorted(str(i) for i in range(g, 300_000, 5000))
         assert said == "Of " + "".join(f"\n{n}. {value}" for n, value in enumerate(values, 1))
-    assert con.execute(
-        "SELECT sum(rows), count(*) FROM llm_queries() WHERE function = 'llm_agg'"
-    ).fetchall() == [(5000, 1)]
+    counted = "SELECT sum(rows), count(*) FROM llm_queries() WHERE function = 'llm_agg'"
+    ((num_rows, num_relqueries),) = con.execute(counted).fetchall()
+    # One, but a pause between DuckDB's three chunks of groups, as on a busy machine, begins another.
+    assert (num_rows, num_relqueries <= 3) == (5000, True)
 
 
 @needs_aggregates
