@@ -131,8 +131,10 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
-    return Installed(tmp_path_factory.mktemp("installed"), wheel)
+def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Iterator[Installed]:
+    found = Installed(tmp_path_factory.mktemp("installed"), wheel)
+    yield found
+    found.run("relserve", "engine", "stop", "--model", "tiny")  # one that it started stays up for a while
 
 
 class Handler(BaseHTTPRequestHandler):
