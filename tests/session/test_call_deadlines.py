@@ -52,9 +52,9 @@ def test_the_scheduler_is_told_the_deadline_that_holds(
 
 
 def test_what_is_late_fails_alone_and_later_rounds_have_the_same_deadline() -> None:
-    engine = ScriptedEngine(echo, chunk=1, pause_s=0.05)
+    engine = ScriptedEngine(echo, chunk=1, pause_s=0.5)
     session = Session(lambda model: engine)
-    site = CallSite("llm", BINDING, Options(deadline=0.3))
+    site = CallSite("llm", BINDING, Options(deadline=4.0))  # of 21 rows, about eight are in time
     with session.open(site) as opened:
         first = opened.ask([(str(i),) for i in range(20)])
         second = opened.ask([("more",)])

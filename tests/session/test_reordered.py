@@ -169,7 +169,7 @@ def test_tags_are_read_in_both_orders_of_yes_and_no(session: Callable[[], Sessio
 
 
 def test_questions_of_several_kinds_are_each_read_in_orders_of_their_own(
-    session: Callable[[], Session]
+    session: Callable[[], Session],
 ) -> None:
     choice = {"type": "choice", "instructions": "colour?", "criteria": ["red", "green", "blue"]}
     questions = {"good": {"type": "noul", "instructions": "?"}, "colour": choice}
