@@ -126,11 +126,16 @@ $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "relserve needs Python 3.11 to 3.13, $(PYTHON) is %d.%d: try make PYTHON=python3.11" % v)'
 	@echo "installing into $(VENV) (the first time: about two minutes and 4 GB of disk)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "  packages of the lock files .."
 	@$(PIP) --no-deps --require-hashes -r requirements/cpu.lock -r requirements/dev.lock
 # Without a hash, for indexes have different builds of it, for a CPU or for GPUs; what it needs on a CPU is locked above.
 	@sed -n 's/^\([^# ]*==[^ ]*\).*/\1/p' requirements/cpu.lock > $(VENV)/constraints.txt
+	@echo "  torch for the CPU .."
 	@$(PIP) --no-warn-conflicts --constraint $(VENV)/constraints.txt torch==2.13.0
 	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
+# A program in the folder of the clone finds the package, not the clone, which has the same name.
+	@$(PY) -c "import pathlib, sysconfig; pathlib.Path(sysconfig.get_path('purelib'), 'relserve_clone.pth').write_text('$(CURDIR)\\n')"
+	@echo "installed: $(VENV)/bin/relserve"
 	@touch $@
 
 clean:

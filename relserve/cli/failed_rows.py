@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 FIRST = 3  # failures that a command tells of itself, where somebody looks
 SHOWN = 60  # characters of a prompt in such a line
-HOW = "`relserve sql --errors` shows the failed rows"
-ANEW = "with --errors they are shown"
+HOW = "`relserve sql --errors` says why"
+ANEW = "--errors says why"
 _NUMBER = re.compile(r"see llm_errors\(\), statement \d++$")
 
 

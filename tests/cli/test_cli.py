@@ -85,7 +85,7 @@ def test_failed_rows_end_with_a_line_on_stderr() -> None:
     done = subprocess.run(command, capture_output=True, timeout=60, check=True)
     assert done.stdout.decode() == '{"a": null}\n'
     assert done.stderr.decode() == (
-        "relserve: 1 of 1 rows failed and is NULL: 1 over context; with --errors they are shown\n"
+        "relserve: 1 of 1 rows failed and is NULL: 1 over context; --errors says why\n"
     )
 
 

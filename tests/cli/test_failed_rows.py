@@ -33,7 +33,7 @@ def failed(*arguments: str) -> list[dict[str, object]]:
 
 def test_what_failed_is_shown_by_the_next_command_without_its_texts(folder: Path) -> None:
     done = relserve("sql", FAILING)
-    assert b"1 over context; `relserve sql --errors` shows the failed rows" in done.stderr
+    assert b"1 over context; `relserve sql --errors` says why" in done.stderr
     (row,) = failed("--errors")
     assert (row["function"], row["kind"], row["rows"]) == ("llm_filter", "over_context", 1)
     assert "prompt" not in row
@@ -61,7 +61,7 @@ def test_a_command_that_ends_with_an_error_leaves_its_failed_rows_too() -> None:
 
 
 def test_a_script_of_the_shell_leaves_its_failed_rows_too() -> None:
-    assert b"`relserve sql --errors` shows the failed rows" in relserve("shell", "-c", f"{FAILING};").stderr
+    assert b"`relserve sql --errors` says why" in relserve("shell", "-c", f"{FAILING};").stderr
     assert [row["kind"] for row in failed("--errors")] == ["over_context"]
 
 

@@ -190,6 +190,14 @@ def test_suggestions_are_the_nearest_in_words() -> None:
     assert len(near) == len(set(near)) == 3
 
 
+def test_suggestions_leave_out_numbers_of_a_name_and_quote_what_holds_quotes() -> None:
+    bar = Column("place", ColumnKind.TEXT, "VARCHAR", values=("Bar 'Q'",))
+    near = nearest_questions(Schema((Table("complaints_2026", (bar,)),)), "place of complaints", most=9)
+    assert "How many complaints have place \"Bar 'Q'\"?" in near
+    assert not [each for each in near if "2026" in each]
+    assert nearest_questions(Schema((Table("2026", (bar,)),)), "place")[0].count("2026")
+
+
 def test_who_writes_handles_is_told_by_name_or_by_a_file_in_its_folder(tmp_path: Path) -> None:
     assert writes_handles("tiny-sql")
     assert not writes_handles("tiny")

@@ -41,12 +41,15 @@ def _about(schema: Schema, table: Table) -> Iterator[str]:
 
 def _with_values(things: str, name: str, column: Column) -> Iterator[str]:
     for value in column.values[:2]:
-        yield f"How many {things} have {name} '{value}'?"
-        yield f"Show {things} with {name} '{value}'."
+        mark = '"' if "'" in value else "'"
+        yield f"How many {things} have {name} {mark}{value}{mark}?"
+        yield f"Show {things} with {name} {mark}{value}{mark}."
 
 
 def _many(table: Table) -> str:
-    *first, last = identifier_words(table.name)
+    """The plural of a table's name, without numbers as of the year in complaints_2026."""
+    words = identifier_words(table.name)
+    *first, last = [word for word in words if not word.isdigit()] or words
     return " ".join((*first, plural(stem(last))))
 
 
