@@ -50,6 +50,14 @@ class BatchRowState(IntEnum):
     UNASKED = 3  # the server did not answer it: it is to be sent again
 
 
+class RowCount(IntEnum):
+    """What of a row is on somebody's record already, so that nothing counts it a second time."""
+
+    NONE = 0
+    TOKENS = 1  # all
+    ROW = 2  # for caps it is counted, by what it was expected to take; its tokens are not told yet
+
+
 @dataclass(frozen=True)
 class KeptBatch:
     """One batch.
@@ -98,7 +106,6 @@ class KeptRow(NamedTuple):
     Attributes:
         number: within the batch.
         tries: how often a server failed on it.
-        told: whether its tokens are on somebody's record already.
     """
 
     key: bytes
@@ -106,7 +113,7 @@ class KeptRow(NamedTuple):
     number: int
     state: BatchRowState
     tries: int = 0
-    told: bool = False
+    counted: RowCount = RowCount.NONE
     reply: str = ""
 
 
@@ -196,15 +203,22 @@ class BatchBook:
             rows = db.execute("SELECT * FROM rows WHERE batch = ? ORDER BY number", (batch_id,))
             return [_row(row) for row in rows]
 
-    def tell(self, keys: Iterable[bytes]) -> None:
-        """The tokens of these rows are on record now."""
+    def count(self, counted: Mapping[bytes, RowCount]) -> None:
+        """So much of these rows is on record now."""
         with self._opened() as db:
-            db.executemany("UPDATE rows SET told = 1 WHERE key = ?", [(key,) for key in keys])
+            values = [(count, key) for key, count in counted.items()]
+            db.executemany("UPDATE rows SET told = ? WHERE key = ?", values)
 
     def forget(self, keys: Iterable[bytes]) -> None:
         """These rows may be sent again."""
         with self._opened() as db:
             db.executemany("DELETE FROM rows WHERE key = ?", [(key,) for key in keys])
+
+    def reopen(self, keys: Iterable[bytes]) -> None:
+        """These rows are to be sent again, and are no new ones for caps: their server answered none."""
+        with self._opened() as db:
+            sql = "UPDATE rows SET state = ?, tries = 0, reply = x'' WHERE key = ?"
+            db.executemany(sql, [(BatchRowState.UNASKED, key) for key in keys])
 
     def clear(self) -> int:
         """Forget the replies of all batches that ended; gives the number of batches."""
@@ -255,8 +269,8 @@ def new_batch_id() -> str:
 
 
 def _row(columns: Any) -> KeptRow:
-    key, batch, number, state, tries, told, reply = columns
-    return KeptRow(key, batch, number, BatchRowState(state), tries, bool(told), _unpacked(reply))
+    key, batch, number, state, tries, counted, reply = columns
+    return KeptRow(key, batch, number, BatchRowState(state), tries, RowCount(counted), _unpacked(reply))
 
 
 def _columns(row: KeptRow) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "usage.sqlite3"
+CAPS = ""  # in the place of a function: what caps of a day have counted, batches when they were sent
 WRITE_EVERY_S = 1.0
 WAIT_S = 1.0  # for other processes' locks
 KEPT_DAYS = 400
@@ -133,15 +134,26 @@ class UsageBook:
         """What a user has asked on a day."""
         return _sum(counts for key, counts in self.by_day() if (key.user, key.day) == (user, day))
 
+    def spend(self, user: str, day: str, rows: float, tokens: float, cost: float) -> None:
+        """The caps of a user's day have counted so much more."""
+        self.add(_of_caps(user, day), UsageCounts(int(rows), prompt_tokens=int(tokens), cost=cost))
+
+    def spent(self, user: str, day: str) -> UsageCounts | None:
+        """What the caps of a user's day have counted, as tokens of prompts; None: there were none."""
+        return self._all_by_day().get(_of_caps(user, day))
+
     def by_day(self) -> list[tuple[UsageKey, UsageCounts]]:
         """By day, user, model and function, in this order; the kind is ""."""
+        return sorted(each for each in self._all_by_day().items() if each[0].function != CAPS)
+
+    def _all_by_day(self) -> dict[UsageKey, UsageCounts]:
         found: dict[UsageKey, UsageCounts] = {}
         for day, user, model, function, *counts in self._read(_BY_DAY, ()):
             found[UsageKey(day, user, model, function, "")] = UsageCounts._make(counts)
         for key, more in self._unwritten():
             short = key._replace(kind="")
             found[short] = found.get(short, UsageCounts()).plus(more)
-        return sorted(found.items())
+        return found
 
     def flush(self) -> None:
         """Write what is pending."""
@@ -185,6 +197,10 @@ class UsageBook:
                 db.execute(f"PRAGMA user_version = {FORMAT}")
             db.execute("DELETE FROM usage WHERE day < date('now', ?)", (f"-{KEPT_DAYS} days",))
             db.executemany(_ADD, [(*key, *counts) for key, counts in self._pending.items()])
+
+
+def _of_caps(user: str, day: str) -> UsageKey:
+    return UsageKey(day, user, "", CAPS, "")
 
 
 def _sum(counts: Iterable[UsageCounts]) -> UsageCounts:

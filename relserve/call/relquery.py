@@ -328,6 +328,7 @@ class Reply:
     `probabilities` are those of all choices of the grammar, in their order, where `Sampling.read` asks for
     them and the engine tells them; the text is then the most probable choice, or its label.
     `cut`: max_tokens ended it. Thoughts are no part of the text.
+    `is_counted`: caps have counted the row before: it waits in a batch, or its answer was taken from one.
     """
 
     index: int
@@ -338,3 +339,4 @@ class Reply:
     confidence: float | None = None
     cut: bool = False
     probabilities: tuple[float, ...] | None = None
+    is_counted: bool = False

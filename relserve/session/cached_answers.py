@@ -7,8 +7,9 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import wait
+from typing import Any, TypeVar
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import CacheEntry, KeptReply
@@ -17,10 +18,12 @@ from relserve.call.reply_keys import keys_of
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, RelserveError
+from relserve.session.reordered import all_asked
 
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.05  # how often a wait looks at its cancel event
+T = TypeVar("T")
 LEAST_S = 0.2  # that an engine has to tell its model, so that a deadline that has passed leaves kept answers
 
 
@@ -63,13 +66,13 @@ class CachedAnswers:
             if (one := found.get(key)) is not None
         ]
 
-    def count(self, cancel: threading.Event) -> int | None:
-        """How many of the prompts have a kept reply, without using any; None where no answers are kept.
+    def known(self, cancel: threading.Event) -> set[int] | None:
+        """Which of the prompts have a kept reply, without using any; None where no answers are kept.
 
         Raises: as `find`.
         """
         found = self._kept(cancel, uses=False)
-        return None if found is None else len(found)
+        return None if found is None else {i for i, key in enumerate(self._keys) if key in found}
 
     def confirm(self, cancel: threading.Event) -> None:
         """Look again which model it is, once the first replies are there; further calls do nothing.
@@ -137,9 +140,30 @@ def ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | Non
         Cancelled: `cancel` was set meanwhile.
         RelserveError: the engine is not to be had, as `Engine.answer` would say.
     """
+    return _asked(engine, engine.fingerprint(), cancel, ends_s)
+
+
+def ask_counted(engine: Engine, submission: Submission, cancel: threading.Event) -> set[int]:
+    """The prompts that are in a batch, or were, and that asking sends nothing for: caps counted them then.
+
+    Raises: as `ask_fingerprint`.
+    """
+    find_counted = getattr(engine, "find_counted", None)
+    if find_counted is None or submission.sampling.embeds:
+        return set()
+    asked = all_asked(submission)
+    found = set(_asked(engine, find_counted(asked), cancel, None) or ())
+    num, times = len(submission.prompts), len(asked.prompts) // max(1, len(submission.prompts))
+    return {i for i in range(num) if found.issuperset(range(i * times, (i + 1) * times))}
+
+
+def _asked(
+    engine: Engine, asking: Coroutine[Any, Any, T], cancel: threading.Event, ends_s: float | None
+) -> T | None:
+    """What an engine tells before it is asked; see `ask_fingerprint`."""
     ends_s = math.inf if ends_s is None else max(ends_s, time.monotonic() + LEAST_S)
     try:
-        future = spawn(engine.fingerprint())
+        future = spawn(asking)
         while not wait([future], min(POLL_S, max(ends_s - time.monotonic(), 0.0))).done:
             if cancel.is_set():
                 if wait([future], LEAST_S).done and future.exception() is None:
@@ -153,7 +177,7 @@ def ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | Non
     except RelserveError:
         raise
     except Exception as error:  # a cache may not fail a query
-        logger.debug("%s does not tell which model it has: %s", engine.model, error)
+        logger.debug("%s does not tell what it has: %s", engine.model, error)
         return None
 
 

@@ -96,8 +96,10 @@ class _Account:
         return len(self._claims)
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        """Rows that went have their replies."""
+        """Rows that went have their replies, or are in a batch; those of earlier batches are counted."""
         for reply in replies:
+            if reply.is_counted:
+                continue
             taken = self._amounts(reply)
             expected = self._claims.popleft() if self._claims else None
             for cap in self._caps:
@@ -137,12 +139,11 @@ class _Account:
         return self._of(usage)
 
     def _amounts(self, reply: Reply) -> Amounts:
-        """What a row took; of a server that does not tell, what was expected."""
+        """What a row took; in a batch, or of a server that does not tell, what was expected."""
         usage = reply.usage
-        if reply.failure is not None and reply.failure.kind is FailureKind.IN_BATCH:
-            return Amounts()  # it is counted when its answer is taken
-        if reply.failure is None and not any(usage):
-            return self._expected(self._prompts[reply.index])._replace(rows=1)
+        in_batch = reply.failure is not None and reply.failure.kind is FailureKind.IN_BATCH
+        if in_batch or (reply.failure is None and not any(usage)):
+            return self._expected(self._prompts[reply.index])
         self._num += 1
         self._taken = Usage._make(map(sum, zip(self._taken, usage, strict=True)))
         taken = self._of(usage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from relserve.prices.price import dollars
@@ -55,10 +56,17 @@ class SpendingCap:
     Args:
         whose: what it is a cap of, in messages: "a statement".
         spent: before.
+        keep: is given all that is spent from now on; None: nobody keeps it.
     """
 
-    def __init__(self, limits: Limits, whose: str, spent: Amounts = Amounts()) -> None:  # noqa: B008
-        self.limits, self.whose = limits, whose
+    def __init__(
+        self,
+        limits: Limits,
+        whose: str,
+        spent: Amounts = Amounts(),  # noqa: B008
+        keep: Callable[[Amounts], None] | None = None,
+    ) -> None:
+        self.limits, self.whose, self._keep = limits, whose, keep
         self._spent, self._claimed, self._num_claims = spent, Amounts(), 0
         self._lock = threading.Lock()
 
@@ -93,11 +101,13 @@ class SpendingCap:
             if not self._num_claims:
                 self._claimed = Amounts()  # without what rounding left
             self._spent = self._spent.plus(taken)
+        self._tell(taken)
 
     def spend(self, taken: Amounts) -> None:
         """So much was taken without a claim."""
         with self._lock:
             self._spent = self._spent.plus(taken)
+        self._tell(taken)
 
     def is_reached(self) -> bool:
         """Whether what was spent leaves nothing."""
@@ -126,3 +136,7 @@ class SpendingCap:
             f"{spent.tokens:,.0f} tokens{money} so far); what was answered is kept, and with a larger cap "
             "only the rest is asked"
         )
+
+    def _tell(self, taken: Amounts) -> None:
+        if self._keep is not None and any(taken):
+            self._keep(taken)

@@ -21,6 +21,7 @@ from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.model.linear import CostModel
 from relserve.session.batches import SentBatches
+from relserve.session.cached_answers import ask_counted
 from relserve.session.estimate import Estimate, LikelyAsked, estimate
 from relserve.session.folding import FoldedRows, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -269,24 +270,27 @@ class Session:
             num_null=folded.num_null,
         )  # fmt: skip
         empty = of_empty(submission, site)
-        num_cached, num_empty = None, 0
+        num_cached, num_empty, in_batches = None, 0, set[int]()
         with suppress(EngineError):  # a server that is not up does not tell which model it has
             cancel = cancel or threading.Event()
-            num_cached = cached_answers(self.cache, engine, submission, site).count(cancel)
+            cached = cached_answers(self.cache, engine, submission, site).known(cancel)
+            num_cached = None if cached is None else len(cached)
             if empty.prompts:
-                num_empty = cached_answers(self.cache, engine, empty, site).count(cancel) or 0
+                num_empty = len(cached_answers(self.cache, engine, empty, site).known(cancel) or ())
+            in_batches = ask_counted(engine, submission, cancel) - (cached or set())
         if cascade is not None:
             some = [number * cascade.num_all // cascade.num for number in range(cascade.num)]
             submission = submission.part(some, None)
             record.num_rows = round(record.num_rows * cascade.num / max(1, cascade.num_all))
             record.num_distinct = cascade.num
             num_cached = None if num_cached is None else min(cascade.num, num_cached)
+        num_known = min((num_cached or 0) + len(in_batches), len(submission.prompts))
         kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
         asked = all_asked(replace(submission, prompts=[*submission.prompts, *empty.prompts]))
         times = len(asked.prompts) // max(1, len(submission.prompts) + len(empty.prompts))
-        num_kept = None if num_cached is None else (num_cached + num_empty) * times
+        num_kept = (num_known + num_empty) * times
         seen = self.history.usage.of_kind(engine.model, site.kind)
-        num_sent = len(submission.prompts) - (num_cached or 0)
+        num_sent = len(submission.prompts) - num_known
         spending = SpendingBasis(submission, num_sent, seen, self.spending.prices.find(engine.model))
         found = estimate(engine, asked, record, self.history, num_kept, kept, spending)
         return replace(found, num_cached=num_cached, asked=cascade)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from relserve.cache.kept_batches import BatchBook, BatchRowState, KeptBatch
+from relserve.cache.kept_batches import BatchBook, BatchRowState, KeptBatch, RowCount
 from relserve.call.hosts import BATCH
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
@@ -71,11 +71,27 @@ class BatchEngine:
                 await self._look_at(server, rows.keys)
                 limits = self._http.row_limits
                 sender = BatchUploader(server, self.book, self.model, record, self._tried, limits)
-                async for replies in sender.send_new(rows):
-                    replied.update(reply.index for reply in replies)
-                    yield replies
+                try:
+                    async for replies in sender.send_new(rows):
+                        replied.update(reply.index for reply in replies)
+                        yield replies
+                except EngineError:
+                    if replies := self._kept(rows, replied):  # what was sent before counts
+                        yield replies
+                    raise
             if replies := self._kept(rows, replied):
                 yield replies
+
+    async def find_counted(self, submission: Submission) -> list[int]:
+        """The positions of prompts that caps have counted before: asking them sends nothing new.
+
+        Raises: as `answer`, of a server that is not to be had.
+        """
+        if not self.book.batches():
+            return []
+        keys = row_keys(record_of(await self._http.start()), submission)
+        found = self.book.find(keys)
+        return [i for i, key in enumerate(keys) if key in found and found[key].counted is not RowCount.NONE]
 
     async def look(self, batch: KeptBatch) -> KeptBatch:
         """Ask the server how a batch of this model stands, and keep what came of it once it has ended.
@@ -100,21 +116,25 @@ class BatchEngine:
         await self._http.close()
 
     def _kept(self, rows: RowsToSend, replied: set[int]) -> list[Reply]:
-        """The replies to all rows that have none so far."""
+        """The replies to all rows on record that have none so far."""
         found, batches = self.book.find(rows.keys), {each.id: each for each in self.book.batches()}
         replies: list[Reply] = []
-        told, failed = [], []
+        counted: dict[bytes, RowCount] = {}
+        failed: list[bytes] = []  # they are asked again the next time, as failed rows are
+        refused: list[bytes] = []  # likewise, with their whole batch
         for index, key in enumerate(rows.keys):
-            if index in replied:
+            if index in replied or (row := found.get(key)) is None:
                 continue
-            row = found[key]
-            replies.append(reply_of(row, index, batches[row.batch], rows.submission.as_for(index)))
+            batch = batches[row.batch]
+            replies.append(reply_of(row, index, batch, rows.submission.as_for(index)))
             if row.state is BatchRowState.FAILED:
-                failed.append(key)  # it is asked again the next time, as failed rows are
-            elif row.state is BatchRowState.ANSWERED and not row.told:
-                told.append(key)
-        self.book.tell(told)
+                (refused if batch.state == "failed" else failed).append(key)
+            now = RowCount.TOKENS if row.state is BatchRowState.ANSWERED else RowCount.ROW
+            if row.counted not in (now, RowCount.TOKENS):
+                counted[key] = now
+        self.book.count(counted)
         self.book.forget(failed)
+        self.book.reopen(refused)
         return replies
 
     async def _look_at(self, server: ModelServer, keys: list[bytes]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
 
-from relserve.cache.kept_batches import BatchRowState, KeptBatch, KeptRow
+from relserve.cache.kept_batches import BatchRowState, KeptBatch, KeptRow, RowCount
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.call.reply_keys import KEY_BYTES, keys_of
 from relserve.engines.batch.wire import NO_SUCH_PATH
@@ -65,16 +65,19 @@ def reply_of(row: KeptRow, index: int, batch: KeptBatch, submission: Submission)
     Args:
         submission: as of `reply_in`.
     """
+    is_counted = row.counted is not RowCount.NONE
     if row.state is BatchRowState.FAILED:
         kind, message = json.loads(row.reply)
-        return Reply(index, None, Failure(FailureKind(kind), message))
+        return Reply(index, None, Failure(FailureKind(kind), message), is_counted=is_counted)
     if row.state is not BatchRowState.ANSWERED:
-        return Reply(index, None, Failure(FailureKind.IN_BATCH, waiting_text(batch)))
+        waits = Failure(FailureKind.IN_BATCH, waiting_text(batch))
+        return Reply(index, None, waits, is_counted=is_counted)
     try:
         reply = reply_in(json.loads(row.reply), index, dialect_of(batch.dialect), submission)
     except (UnreadableReply, RecursionError) as error:
-        return Reply(index, None, Failure(FailureKind.UNPARSABLE, str(error)))
-    return replace(reply, usage=Usage()) if row.told else reply
+        return Reply(index, None, Failure(FailureKind.UNPARSABLE, str(error)), is_counted=is_counted)
+    usage = Usage() if row.counted is RowCount.TOKENS else reply.usage
+    return replace(reply, usage=usage, is_counted=is_counted)
 
 
 def waiting_text(batch: KeptBatch) -> str:

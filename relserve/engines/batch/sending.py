@@ -9,7 +9,14 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from relserve.cache.kept_batches import BatchBook, BatchRowState, KeptBatch, KeptRow, new_batch_id
+from relserve.cache.kept_batches import (
+    BatchBook,
+    BatchRowState,
+    KeptBatch,
+    KeptRow,
+    RowCount,
+    new_batch_id,
+)
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.batch.at_server import send
 from relserve.engines.batch.rows import FirstRow, NoPath, dialect_of, in_words, parts_of
@@ -75,23 +82,27 @@ class BatchUploader:
         Raises: as `at_server.send`, and what asking at once raises.
         """
         found = self.book.find(rows.keys)
-        tries = {key: row.tries for key, row in found.items() if row.state is BatchRowState.UNASKED}
-        new = [i for i, key in enumerate(rows.keys) if key not in found or key in tries]
-        new, held = await _allowed(rows.submission, new)
-        if held:
+        again = {key: row for key, row in found.items() if row.state is BatchRowState.UNASKED}
+        counted = {key for key, row in again.items() if row.counted is not RowCount.NONE}
+        new = [i for i, key in enumerate(rows.keys) if key not in found or key in again]
+        to_count = [i for i in new if rows.keys[i] not in counted]
+        if held := await _held(rows.submission, to_count):
+            stay = {reply.index for reply in held}
+            new = [i for i in new if i not in stay]
             yield held
         dialect, answered = self._known_dialect(rows.kind), list[KeptRow]()
         if dialect is None and len(new) > 1:
             first = await self._ask_first(rows, new[0])
             dialect = first.dialect
+            key = rows.keys[new[0]]
             if first.failures:
-                yield list(first.failures)
+                yield [replace(each, is_counted=key in counted) for each in first.failures]
             elif first.body is not None:
-                reply = json.dumps(first.body)
-                answered = [KeptRow(rows.keys[new[0]], "", FIRST, BatchRowState.ANSWERED, reply=reply)]
+                count, reply = RowCount.ROW if key in counted else RowCount.NONE, json.dumps(first.body)
+                answered = [KeptRow(key, "", FIRST, BatchRowState.ANSWERED, 0, count, reply)]
             if first.failures or answered:
                 new = new[1:]
-        for batch, sent, lines in self._batches(rows, new, dialect or self.server.dialect, tries):
+        for batch, sent, lines in self._batches(rows, new, dialect or self.server.dialect, again):
             own = [row._replace(batch=batch.id) for row in answered]
             begun = self.book.begin(batch, [*own, *sent])
             answered = []
@@ -131,7 +142,7 @@ class BatchUploader:
         return _First(asked.dialect, asked.data)
 
     def _batches(
-        self, rows: RowsToSend, new: Sequence[int], dialect: Dialect, tries: Mapping[bytes, int]
+        self, rows: RowsToSend, new: Sequence[int], dialect: Dialect, again: Mapping[bytes, KeptRow]
     ) -> Iterator[tuple[KeptBatch, list[KeptRow], bytes]]:
         """The batches that these rows make up: each with its rows as they go on record, and its file."""
         asked = rows.submission
@@ -144,15 +155,17 @@ class BatchUploader:
                 new_batch_id(), self.model, self.record, rows.owner, rows.kind, in_words(dialect), len(part)
             )
             keys = [(rows.keys[new[n]], n) for n in part]
-            sent = [KeptRow(key, batch.id, n, BatchRowState.SENT, tries.get(key, 0)) for key, n in keys]
+            sent = [
+                KeptRow(key, batch.id, n, BatchRowState.SENT, *(again[key][4:6] if key in again else ()))
+                for key, n in keys
+            ]
             yield batch, sent, b"".join(line_of(batch, n, dialect.path, bodies[n]) for n in part)
 
 
-async def _allowed(submission: Submission, indices: Sequence[int]) -> tuple[list[int], list[Reply]]:
-    """The rows that caps let go, and the replies to the others."""
-    allowed = list(indices)
+async def _held(submission: Submission, indices: Sequence[int]) -> list[Reply]:
+    """The replies to rows that caps do not let go."""
     if submission.may_send is None:
-        return allowed, []
+        return []
     for number, index in enumerate(indices):
         try:
             async with asyncio.timeout(CAP_S):
@@ -160,6 +173,5 @@ async def _allowed(submission: Submission, indices: Sequence[int]) -> tuple[list
         except TimeoutError:
             why = NO_ROOM
         if why:
-            held = [Reply(each, None, Failure(FailureKind.CAP, why)) for each in indices[number:]]
-            return allowed[:number], held
-    return allowed, []
+            return [Reply(each, None, Failure(FailureKind.CAP, why)) for each in indices[number:]]
+    return []

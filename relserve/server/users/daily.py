@@ -1,10 +1,11 @@
-"""What each user may still ask today: rows and dollars, counted from the usage on disk, over restarts."""
+"""What each user may still ask today: rows and dollars, counted in the file of usage, over restarts."""
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 
-from relserve.cache.kept_usage import UsageBook, today
+from relserve.cache.kept_usage import UsageBook, UsageCounts, today
 from relserve.server.users.users import User
 from relserve.session.caps import Amounts, Limits, SpendingCap
 
@@ -31,7 +32,17 @@ class DailyCaps:
                 self._day, self._caps = day, {}
             key = user.name, limits
             if key not in self._caps:
-                used = usage.of_day(user.name, day)
-                spent = Amounts(used.requests, used.prompt_tokens + used.output_tokens, used.cost)
-                self._caps[key] = SpendingCap(limits, f"user {user.name} today", spent)
+                keep = partial(_keep, usage, user.name, day)
+                if (used := usage.spent(user.name, day)) is None:  # it is the first cap of the day
+                    used = usage.of_day(user.name, day)
+                    keep(_amounts(used))
+                self._caps[key] = SpendingCap(limits, f"user {user.name} today", _amounts(used), keep)
             return self._caps[key]
+
+
+def _keep(usage: UsageBook, user: str, day: str, taken: Amounts) -> None:
+    usage.spend(user, day, *taken)
+
+
+def _amounts(counts: UsageCounts) -> Amounts:
+    return Amounts(counts.requests, counts.prompt_tokens + counts.output_tokens, counts.cost)

@@ -101,6 +101,11 @@ class Metered:
         return getattr(self._engine, "look", None)
 
     @property
+    def find_counted(self) -> Any:
+        """See `BatchEngine.find_counted`; None of an engine that sends no batches."""
+        return getattr(self._engine, "find_counted", None)
+
+    @property
     def embeds(self) -> bool:
         """Whether it gives vectors."""
         return getattr(self._engine, "embeds", False)

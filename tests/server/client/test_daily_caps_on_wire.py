@@ -1,4 +1,4 @@
-"""A user's rows of a day, over their connections and over a restart of the server."""
+"""A user's rows of a day, those in batches too, over their connections and over a restart of the server."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from relserve.engines.batch.engine import BatchEngine
+from relserve.engines.http.engine import HttpEngine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
+from tests.engines.batch.batch_server import BatchServer, serving
 from tests.server.client.conftest import Serve, connect
 
 ASKED = "SELECT llm('Say {}', i) FROM range(%d) t(i)"
@@ -41,3 +44,27 @@ def test_rows_of_a_day_are_of_all_connections_and_outlast_the_server(
         with connect(server, user=name, password="secret", autocommit=True) as con:
             found = con.execute('SELECT "user", requests FROM llm_usage()').fetchall()
             assert found == expected
+
+
+@pytest.mark.long
+def test_rows_in_batches_count_when_they_are_sent_and_are_taken_for_nothing(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("RELSERVE_KEEP_LEARNT")
+    users = Users(tmp_path / "users.json", [User("ann", make_verifier("secret"), rows_per_day=30)])
+    users.save()
+    with serving(BatchServer()) as models:
+        for restarted in (False, True):
+            engine = BatchEngine(HttpEngine(models.url), tmp_path / "cache")
+            server = serve(engine, users=users.path)
+            for number in range(4):
+                with connect(server, user="ann", password="secret", autocommit=True) as con:
+                    if number == 0:
+                        rows = con.execute(ASKED % 30).fetchall()
+                        assert rows.count((None,)) == (0 if restarted else 29)
+                        continue
+                    with pytest.raises(psycopg.Error, match=r"after 30 rows before; .*ann today is max_rows"):
+                        con.execute((ASKED % 30).replace("Say", f"Sing {number}"))
+            models.end_batches()
+        assert sum(models.answered.values()) == 30

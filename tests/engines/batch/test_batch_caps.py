@@ -1,0 +1,117 @@
+"""Caps count a row of a batch when it is sent, by what it is expected to take, and never a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from asking import ask, collect, submission_of
+from batch_server import BatchServer, refused, serving
+
+import relserve
+from relserve.engines.batch.engine import BatchEngine
+from relserve.engines.http.engine import HttpEngine
+from relserve.engines.loop import spawn
+from relserve.errors import SpendingError
+from relserve.session.capped_engine import CappedEngine
+from relserve.session.caps import Limits, SpendingCap
+from tests.waiting import PATIENCE_S
+
+PROMPTS = [f"What is number {i}?" for i in range(20)]
+MOODS = "SELECT llm_classify('{} of {{}}?', i, choices := ['good', 'bad']) FROM range({}) t(i) ORDER BY i"
+PRICES = '["batch:{0}#made-up"]\ninput = 1.0\noutput = 2.0\n'
+
+pytestmark = pytest.mark.filterwarnings("ignore::relserve.errors.RowsFailedWarning")
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RELSERVE_PRICES", str(tmp_path / "prices.toml"))
+    monkeypatch.delenv("RELSERVE_KEEP_LEARNT", raising=False)
+    with serving(BatchServer()) as one:
+        (tmp_path / "prices.toml").write_text(PRICES.format(one.url), encoding="utf-8")
+        yield one
+    relserve.close_engines()
+
+
+@pytest.fixture
+def engine(server: BatchServer, tmp_path: Path) -> Iterator[Callable[[], BatchEngine]]:
+    """engine(): one as a new process has it."""
+    made: list[BatchEngine] = []
+
+    def make() -> BatchEngine:
+        made.append(BatchEngine(HttpEngine(server.url, max_retries=0), tmp_path))
+        return made[-1]
+
+    yield make
+    for one in made:
+        spawn(one.close()).result(PATIENCE_S)
+
+
+def num_rows(cap: SpendingCap) -> float:
+    return cap.spent.rows
+
+
+@pytest.mark.parametrize("name", ["max_rows", "max_tokens_total", "max_cost"])
+def test_what_waits_in_a_batch_counts_and_its_answers_count_no_more(server, name):
+    model = f"batch:{server.url}#made-up"
+    with relserve.connect(model=model, progress=False) as open_con:
+        likely = open_con.explain_llm(MOODS.format("Mood", 10)).calls[0].likely
+    whole = {"max_rows": 10, "max_tokens_total": likely.tokens, "max_cost": likely.cost}[name]
+    cap = round(whole * 1.2, None if name != "max_cost" else 9)
+    with relserve.connect(model=model, progress=False, **{name: cap}) as con:
+        con.execute(MOODS.format("Mood", 10))
+        with pytest.raises(SpendingError, match=f"the connection is {name}"):
+            con.execute(MOODS.format("Tone", 10))
+        con.execute(MOODS.format("Mood", 10))
+        server.end_batches()
+        for _ in range(2):
+            assert None not in {mood for (mood,) in con.execute(MOODS.format("Mood", 10)).fetchall()}
+        with pytest.raises(SpendingError, match=f"the connection is {name}"):
+            con.execute(MOODS.format("Tone", 10))
+    assert sum(server.answered.values()) == 10
+
+
+@pytest.mark.parametrize("status", ["expired", "failed"])
+def test_rows_that_the_server_left_unanswered_are_sent_again_and_not_counted_again(server, engine, status):
+    cap = SpendingCap(Limits(rows=20), "x")
+
+    def asked():
+        return ask(CappedEngine(engine(), [cap], None), PROMPTS)
+
+    asked()
+    server.end_batches("expired", most=8)
+    if status == "failed":
+        (batch,) = server.batches.values()
+        batch |= {"status": "failed", "errors": {"data": [{"message": "limit"}]}}
+        asked()
+    asked()
+    server.end_batches()
+    assert [reply.failure for reply in asked()] == [None] * 20
+    assert num_rows(cap) == 20
+    assert server.answered == dict.fromkeys(PROMPTS, 1)
+
+
+def test_a_row_that_the_server_refuses_counts_each_time_that_it_is_asked(server, engine):
+    cap = SpendingCap(Limits(rows=100), "x")
+    server.answer = lambda body: refused(400, "flagged")
+    server.takes_chats = False
+    for times in (1, 2):
+        ask(CappedEngine(engine(), [cap], None), PROMPTS)
+        server.end_batches()
+        ask(CappedEngine(engine(), [cap], None), PROMPTS)
+        assert num_rows(cap) == 20 * times
+
+
+def test_rows_of_a_client_that_went_while_it_sent_them_count_when_they_are_found(server, engine):
+    cap = SpendingCap(Limits(rows=20), "x")
+    server.holds = {"/batches"}
+    gone = spawn(collect(CappedEngine(engine(), [cap], None), submission_of(PROMPTS)))
+    assert server.held.wait(PATIENCE_S)
+    gone.cancel()
+    server.holds = set()
+    for _ in range(2):
+        ask(CappedEngine(engine(), [cap], None), PROMPTS)
+        assert num_rows(cap) == 20
