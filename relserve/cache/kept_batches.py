@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
@@ -117,6 +118,15 @@ class KeptRow(NamedTuple):
     reply: str = ""
 
 
+class LandedRow(NamedTuple):
+    """What came of one row of a batch; as of `KeptRow`."""
+
+    number: int
+    state: BatchRowState
+    tries: int = 0
+    reply: str = ""
+
+
 class BatchBook:
     """The file; each call opens it, for any thread and any process.
 
@@ -168,19 +178,16 @@ class BatchBook:
             self._put(db, batch)
         return batch
 
-    def land(self, batch: KeptBatch, rows: Mapping[int, tuple[BatchRowState, int, str]]) -> KeptBatch:
-        """Keep all that came of a batch at once.
-
-        Args:
-            rows: by number: the state, the tries, the reply.
-        """
-        batch = replace(batch, ended=time.time())
-        values = [
-            (state, tries, _packed(reply), batch.id, number) for number, (state, tries, reply) in rows.items()
-        ]
+    def land(self, batch: KeptBatch, rows: Iterable[LandedRow]) -> KeptBatch:
+        """Keep all that came of a batch, row by row and all of it at once."""
+        states = Counter[BatchRowState]()
         with self._opened() as db:
-            sql = "UPDATE rows SET state = ?, tries = ?, reply = ? WHERE batch = ? AND number = ?"
-            db.executemany(sql, values)
+            for number, state, tries, reply in rows:
+                states[state] += 1
+                sql = "UPDATE rows SET state = ?, tries = ?, reply = ? WHERE batch = ? AND number = ?"
+                db.execute(sql, (state, tries, _packed(reply), batch.id, number))
+            answered, failed = states[BatchRowState.ANSWERED], states[BatchRowState.FAILED]
+            batch = replace(batch, ended=time.time(), answered=answered, failed=failed)
             self._put(db, batch)
         return batch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -33,9 +34,10 @@ async def looked(server: ModelServer, book: BatchBook, batch: KeptBatch) -> Kept
     if not wire.has_ended(now):
         book.put(now)
         return now
-    rows = book.rows_of(batch.id)
-    ended, landed = await asked(server, batch, lambda: wire.outcome(server.client, now, told, rows))
-    return book.land(ended, landed)
+    with tempfile.TemporaryFile() as lines:
+        await asked(server, batch, lambda: wire.download(server.client, told, lines))
+        lines.seek(0)
+        return book.land(now, wire.landed_rows(now, lines, book.rows_of(batch.id)))
 
 
 async def cancelled(server: ModelServer, book: BatchBook, batch: KeptBatch) -> KeptBatch:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any
 
-from relserve.cache.kept_batches import ENDED, BatchRowState, KeptBatch, KeptRow
+from relserve.cache.kept_batches import ENDED, BatchRowState, KeptBatch, KeptRow, LandedRow
 from relserve.engines.http.client import JsonClient, StatusError
 from relserve.engines.http.faults import RetryAction, fault_of
 from relserve.engines.http.reply import in_json, shown
@@ -21,9 +21,6 @@ PAGE, MOST_PAGES = 100, 50  # batches of one page of a list, and pages that are 
 MOST_TRIES = 3  # of a row on which the server failed
 NO_SUCH_PATH = (404, 405, 501)
 PASSING = (RetryAction.WAIT, RetryAction.RETRY, RetryAction.RETRY_ONCE, RetryAction.GIVE_UP)
-
-Landed = dict[int, tuple[BatchRowState, int, str]]
-
 
 class NotABatch(Exception):
     """The server's reply is not what its API says."""
@@ -75,19 +72,23 @@ async def find_lost(client: JsonClient, batch: KeptBatch) -> KeptBatch | None:
     return None
 
 
-async def outcome(
-    client: JsonClient, batch: KeptBatch, told: dict[str, Any], rows: Sequence[KeptRow]
-) -> tuple[KeptBatch, Landed]:
-    """What came of the rows of a batch that has ended; raises as `upload`."""
-    lines: dict[str, dict[str, Any]] = {}
-    for name in ("error_file_id", "output_file_id"):
+async def download(client: JsonClient, told: dict[str, Any], into: IO[bytes]) -> None:
+    """Write the lines that came of a batch to a file, which memory may not hold; raises as `upload`."""
+    for name in ("output_file_id", "error_file_id"):
         if file_id := told.get(name):
-            lines |= _lines(await client.download(f"/files/{file_id}/content"))
-    waiting = [row for row in rows if row.state is BatchRowState.SENT]
-    landed = {row.number: _landed(row, lines.get(custom_id(batch, row.number)), batch) for row in waiting}
-    answered = sum(state is BatchRowState.ANSWERED for state, _, _ in landed.values())
-    failed = sum(state is BatchRowState.FAILED for state, _, _ in landed.values())
-    return replace(batch, answered=answered, failed=failed), landed
+            await client.download(f"/files/{file_id}/content", into)
+            into.write(b"\n")
+
+
+def landed_rows(batch: KeptBatch, lines: Iterable[bytes], rows: Sequence[KeptRow]) -> Iterator[LandedRow]:
+    """What came of the rows of a batch that has ended, by the lines of its files, the first of each."""
+    waiting = {custom_id(batch, row.number): row for row in rows if row.state is BatchRowState.SENT}
+    for raw in lines:
+        line = _line(raw)
+        if line is not None and (row := waiting.pop(str(line.get("custom_id")), None)) is not None:
+            yield _landed(row, line, batch)
+    for row in waiting.values():
+        yield _landed(row, None, batch)
 
 
 def custom_id(batch: KeptBatch, number: int) -> str:
@@ -114,50 +115,44 @@ def as_told(batch: KeptBatch, told: dict[str, Any]) -> KeptBatch:
     )  # fmt: skip
 
 
-def _landed(row: KeptRow, line: dict[str, Any] | None, batch: KeptBatch) -> tuple[BatchRowState, int, str]:
-    """What came of a row: its state, how often it was tried, the body of its completion or why it failed."""
+def _landed(row: KeptRow, line: dict[str, Any] | None, batch: KeptBatch) -> LandedRow:
+    """What came of a row: the body of its completion, or why it failed."""
     if line is None:
         if batch.state == "completed":
-            return _failed(row.tries, "the batch ended without an answer to this row")
+            return _failed(row, row.tries, "the batch ended without an answer to this row")
         if batch.state == "failed":
-            return _failed(row.tries, f"the server refused the batch: {batch.message}")
-        return BatchRowState.UNASKED, row.tries, ""  # expired or cancelled before its turn
+            return _failed(row, row.tries, f"the server refused the batch: {batch.message}")
+        return LandedRow(row.number, BatchRowState.UNASKED, row.tries)  # expired or cancelled before its turn
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and response.get("status_code") == HTTPStatus.OK:
-        return BatchRowState.ANSWERED, row.tries, json.dumps(response.get("body"))
+        return LandedRow(row.number, BatchRowState.ANSWERED, row.tries, json.dumps(response.get("body")))
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
         body = response.get("body")
         fault = fault_of(StatusError(response["status_code"], {}, _error_in(body)))
         if fault.action in PASSING and row.tries + 1 < MOST_TRIES:
-            return BatchRowState.UNASKED, row.tries + 1, ""
-        return _failed(row.tries + 1, fault.message, fault.row_failure)
+            return LandedRow(row.number, BatchRowState.UNASKED, row.tries + 1)
+        return _failed(row, row.tries + 1, fault.message, fault.row_failure)
     code = error.get("code") if isinstance(error, dict) else None
     if code in ("batch_expired", "batch_cancelled"):
-        return BatchRowState.UNASKED, row.tries, ""
-    return _failed(row.tries, f"the server says {shown(error or line)}")
+        return LandedRow(row.number, BatchRowState.UNASKED, row.tries)
+    return _failed(row, row.tries, f"the server says {shown(error or line)}")
 
 
-def _failed(
-    tries: int, message: str, kind: FailureKind = FailureKind.ENGINE
-) -> tuple[BatchRowState, int, str]:
-    return BatchRowState.FAILED, tries, json.dumps([kind, message])
+def _failed(row: KeptRow, tries: int, message: str, kind: FailureKind = FailureKind.ENGINE) -> LandedRow:
+    return LandedRow(row.number, BatchRowState.FAILED, tries, json.dumps([kind, message]))
 
 
 def _error_in(body: object) -> object:
     return body.get("error", body) if isinstance(body, dict) else body
 
 
-def _lines(raw: bytes) -> dict[str, dict[str, Any]]:
-    """The lines of an output file by their custom ids; what cannot be read is left out."""
-    found = {}
-    for line in raw.splitlines():
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(data, dict):
-            found[str(data.get("custom_id"))] = data
-    return found
+def _line(raw: bytes) -> dict[str, Any] | None:
+    """A line of an output file; None: it cannot be read."""
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
 
 
 def _errors(told: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 from base64 import b64encode
 from collections.abc import Mapping
+from typing import IO
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -23,6 +24,7 @@ CONNECT_S = 10.0
 KEEP_S = 4.0  # for which an idle connection is kept: servers commonly close theirs after five
 NO_RESPONSE = (aiohttp.ClientError, OSError)  # what `JsonClient` raises where a server answers nothing
 HEADER_BYTES = 65536  # of one line of a response's head; gateways send long ones
+CHUNK = 1 << 16  # bytes of a download that are in memory
 THIS_MACHINE = ("localhost", "::1")
 
 
@@ -97,13 +99,13 @@ class JsonClient:
         async with self._session.post(self._url(path), data=form) as response:
             return await _answer(response)
 
-    async def download(self, path: str) -> bytes:
-        """The bytes at a path, whatever they are; raises as `post`."""
+    async def download(self, path: str, into: IO[bytes]) -> None:
+        """Write the bytes at a path to a file, whatever they are; raises as `post`."""
         async with self._session.get(self._url(path)) as response:
-            raw = await response.read()
             if not 200 <= response.status < 300:
-                raise StatusError(response.status, response.headers, _error_in(raw))
-            return raw
+                raise StatusError(response.status, response.headers, _error_in(await response.read()))
+            async for chunk in response.content.iter_chunked(CHUNK):
+                into.write(chunk)
 
     async def close(self) -> None:
         """Let the connections go."""

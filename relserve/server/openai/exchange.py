@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import time
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -16,6 +18,7 @@ from relserve.server.openai.events import framed
 from relserve.server.openai.refusal import Refusal, bad_request
 
 MAX_BODY = 4 << 20  # bytes of a request
+FILE_CHUNK = 1 << 18  # bytes of a file that is sent, which are in memory
 BODY_S = 60.0  # within which it must have come
 LEFT = 499  # the status of a request whose client has left, in metrics alone
 
@@ -92,6 +95,19 @@ class Exchange:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         await self._start(status, {"content-type": "application/json", **(headers or {})}, len(data))
         await self._send({"type": "http.response.body", "body": data})
+
+    async def file(self, path: Path) -> None:
+        """Answer with a file's bytes, a few at a time; one that is removed meanwhile is sent to its end.
+
+        Raises:
+            OSError: it is not there.
+        """
+        with path.open("rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            await self._start(200, {"content-type": "application/octet-stream"}, length)
+            while content := await asyncio.to_thread(file.read, FILE_CHUNK):
+                await self._send({"type": "http.response.body", "body": content, "more_body": True})
+        await self.end()
 
     async def begin(self) -> None:
         """Begin to answer in events."""

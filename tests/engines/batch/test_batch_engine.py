@@ -14,11 +14,12 @@ import pytest
 from asking import ask, collect, submission_of, texts
 from batch_server import HOLDS, BatchServer, by_prompt, prompt_of, refused, serving
 
-from relserve.cache.kept_batches import FILE_NAME
+from relserve.cache.kept_batches import FILE_NAME, BatchRowState, KeptBatch, KeptRow
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.batch.engine import BatchEngine
 from relserve.engines.batch.rows import parts_of
+from relserve.engines.batch.wire import landed_rows
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineError, EngineStartError, FailureKind, OptionError
@@ -286,3 +287,17 @@ def test_rows_are_divided_as_servers_take_them():
     assert parts_of([1] * 5, 2, 100) == [range(0, 2), range(2, 4), range(4, 5)]
     assert parts_of([6, 6, 20, 1], 9, 12) == [range(0, 2), range(2, 3), range(3, 4)]
     assert parts_of([], 1, 1) == []
+
+
+def test_of_the_lines_that_came_the_first_of_a_row_counts_and_what_cannot_be_read_does_not():
+    batch = KeptBatch("rb-1", "m", "s", "", "k", "{}", 3, state="completed")
+    rows = [KeptRow(b"%d" % number, batch.id, number, BatchRowState.SENT) for number in range(3)]
+
+    def line(number: int, body: object) -> bytes:
+        response = {"status_code": 200, "body": body}
+        return json.dumps({"custom_id": f"rb-1-{number}", "response": response}).encode()
+
+    lines = [line(1, "a"), b"\n", b"{", line(1, "b"), line(9, "c"), line(0, "d")]
+    came = list(landed_rows(batch, lines, rows))
+    assert [(row.number, row.reply) for row in came[:2]] == [(1, '"a"'), (0, '"d"')]
+    assert (came[2].number, came[2].state) == (2, BatchRowState.FAILED)

@@ -109,7 +109,7 @@ def test_a_server_that_starts_again_goes_on_and_asks_no_answered_row_again(upstr
         wait_until(lambda: client.batches.retrieve(batch.id).request_counts.completed > 20)
         first.close()
     output_path = folder / "files" / f"{batch.id}-output"
-    done = len(stores.whole_lines(output_path))
+    done = len(list(stores.whole_lines(output_path)))
     with output_path.open("ab") as file:
         file.write(b'{"custom_id": "half a li')  # as a process that is killed may leave it
     before = len(upstream.asked)
@@ -118,6 +118,60 @@ def test_a_server_that_starts_again_goes_on_and_asks_no_answered_row_again(upstr
         assert (found.request_counts.completed, found.request_counts.failed) == (100, 0)
         assert len(output(second.client(), found.output_file_id)) == 100
     assert len(upstream.asked) - before == 100 - done
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_server_that_is_killed_while_it_ends_a_batch_asks_nothing_again(upstream, folder, monkeypatch):
+    put = stores._put
+
+    def killed(db: Any, table: str, thing: Any) -> None:
+        put(db, table, thing)
+        if table == "batches" and thing.ended is not None:
+            raise Killed
+
+    store = stores.BatchStore(folder)
+    file = stores.StoredFile("anybody", "rows", "batch", 1)
+    store.add_file(file, lines(2))
+    batch = stores.StoredBatch("anybody", file.id, CHAT, 2, "{}")
+    store.put_batch(batch)
+    came = [stores.as_line(f"row-{i}", 200, {}) for i in (0, 1)]
+    store.path(f"{batch.id}-output").write_bytes(b"".join(came))
+    with monkeypatch.context() as patched:
+        patched.setattr(stores, "_put", killed)
+        assert not store.lines_left(batch)
+        with pytest.raises(Killed):
+            store.end(batch, "completed")
+    assert [each.id for each in store.files("anybody")] == [file.id]
+    with running(lambda: upstream, batches=folder) as second:
+        client = second.client()
+        found = ended(client, batch)
+        assert (found.status, len(output(client, found.output_file_id))) == ("completed", 2)
+        assert len(list(client.files.list())) == 2
+    assert not upstream.asked
+
+
+def test_old_files_are_forgotten_while_the_server_runs(upstream, folder, monkeypatch):
+    upstream.pause_s = 60.0
+    monkeypatch.setattr("relserve.server.openai.batches.runner.FORGET_EVERY_S", 0.02)
+    with running(lambda: upstream, batches=folder) as serving:
+        client, files = serving.client(), folder / "files"
+        (files / "left-behind").write_bytes(b"by a process that was killed")
+        batch = begin(client, lines(1))
+        client.files.create(file=b"x", purpose="batch")
+        monkeypatch.setattr(stores, "KEPT_S", -60)  # all is old now
+        wait_until(lambda: not (files / "left-behind").exists())
+        assert [each.id for each in client.files.list()] == [batch.input_file_id]
+        there = {path.name for path in files.iterdir()}
+        assert there == {batch.input_file_id, f"{batch.id}-output", f"{batch.id}-error"}
+
+
+def test_a_file_is_sent_in_parts(serving, monkeypatch):
+    monkeypatch.setattr("relserve.server.openai.exchange.FILE_CHUNK", 3)
+    file = serving.client().files.create(file=("a", b"0123456789"), purpose="batch")
+    assert serving.client().files.content(file.id).content == b"0123456789"
 
 
 def test_a_batch_that_is_cancelled_keeps_what_it_has(serving, upstream):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -12,11 +13,13 @@ from typing import Any, NamedTuple
 
 from relserve.call.rel_tag import BACKGROUND
 from relserve.server.openai.batches.store import (
+    KINDS,
     RUNNING,
     BatchLine,
     BatchStore,
     StoredBatch,
     as_line,
+    came_id,
     is_good,
     private,
 )
@@ -24,6 +27,7 @@ from relserve.server.openai.batches.store import (
 ROWS_AT_ONCE = 16  # at the engine, of all batches: its scheduler puts them last, and they take slots
 BATCHES_AT_ONCE = 2  # of one user, whose rows are in memory; the others wait
 AGAIN = (429, 503)  # of a user's quota, a full engine, or none: the row waits
+FORGET_EVERY_S = 3600.0  # between two looks for what is too old
 LEAST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
 EXPIRED = {"code": "batch_expired", "message": "the batch expired before this request was answered"}
 
@@ -69,10 +73,11 @@ class BatchRunner:
         self._slots = asyncio.Semaphore(ROWS_AT_ONCE)
         self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(BATCHES_AT_ONCE))
         self._running: dict[str, tuple[StoredBatch, asyncio.Task[None]]] = {}
+        self._forgetting: asyncio.Task[None] | None = None
 
     def resume(self) -> None:
-        """Go on with what a server before this one left."""
-        self._store.forget_old()
+        """Go on with what a server before this one left; what is old is forgotten, now and later."""
+        self._forgetting = asyncio.create_task(self._forget_old())
         for batch in reversed(self._store.batches()):
             if batch.status in RUNNING:
                 self.begin(batch)
@@ -103,9 +108,18 @@ class BatchRunner:
         if self._running.get(batch.id) == (batch, task):
             del self._running[batch.id]
 
+    async def _forget_old(self) -> None:
+        while True:
+            try:
+                self._store.forget_old()  # in the loop, where no batch begins meanwhile
+            except (sqlite3.Error, OSError):
+                logger.exception("old files of batches are still there; they are tried again later")
+            await asyncio.sleep(FORGET_EVERY_S)
+
     async def close(self) -> None:
         """End; the batches go on with the next server."""
         tasks = [task for _, task in self._running.values()]
+        tasks += [] if self._forgetting is None else [self._forgetting]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -131,9 +145,9 @@ class BatchRunner:
         with contextlib.ExitStack() as stack:
             files = {
                 is_answer: stack.enter_context(
-                    open(self._store.path(f"{batch.id}-{kind}"), "ab", buffering=0, opener=private)
+                    open(self._store.path(came_id(batch, kind)), "ab", buffering=0, opener=private)
                 )
-                for is_answer, kind in ((True, "output"), (False, "error"))
+                for is_answer, kind in zip((True, False), KINDS, strict=True)
             }
 
             def put(line: BatchLine, reply: RowReply) -> None:

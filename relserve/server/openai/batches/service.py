@@ -136,8 +136,7 @@ class BatchService:
 
     async def _content(self, exchange: Exchange, user: User, file_id: str) -> None:
         self._found_file(user, file_id)
-        content = await asyncio.to_thread(self._store.content, file_id)
-        await exchange.whole(200, content, {"content-type": "application/octet-stream"})
+        await exchange.file(self._store.path(file_id))
 
     async def _delete(self, exchange: Exchange, user: User, file_id: str) -> None:
         self._found_file(user, file_id)

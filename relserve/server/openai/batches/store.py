@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 WINDOW_S = 86_400  # in which a batch has to be done
 MOST_LINES = 50_000  # of one batch
 KEPT_S = 30 * 86_400  # for which the files of a batch that ended are kept
+KINDS = "output", "error"  # of files in which what comes of a batch is written
 RUNNING = ("in_progress", "cancelling")
 NOT_FOR_BATCHES = ("stream", "deadline", "slo")  # of a request's body
 WAIT_S = 10.0
@@ -150,7 +151,7 @@ class BatchStore:
         return [StoredFile(**row) for row in self._rows("files", user)]
 
     def content(self, file_id: str) -> bytes:
-        """Of a file that is there."""
+        """Of a file that a client uploaded."""
         return self.path(file_id).read_bytes()
 
     def remove_file(self, file_id: str) -> None:
@@ -180,48 +181,54 @@ class BatchStore:
     def count(self, batch: StoredBatch) -> set[str]:
         """The requests of a batch that have an answer, by their custom ids, which it counts."""
         done: set[str] = set()
-        for kind in ("output", "error"):
-            lines = whole_lines(self.path(f"{batch.id}-{kind}"))
-            ids = [json.loads(line)["custom_id"] for line in lines]
-            done.update(ids)
-            setattr(batch, "completed" if kind == "output" else "failed", len(ids))
+        for kind in KINDS:
+            num_before = len(done)
+            came = whole_lines(self.path(came_id(batch, kind)))
+            done.update(json.loads(line)["custom_id"] for line in came)
+            setattr(batch, "completed" if kind == "output" else "failed", len(done) - num_before)
         return done
 
     def end(self, batch: StoredBatch, status: str) -> None:
-        """A batch is done: what came of it becomes files of its user."""
-        for kind, num in (("output", batch.completed), ("error", batch.failed)):
-            path = self.path(f"{batch.id}-{kind}")
-            if not num:
-                path.unlink(missing_ok=True)
-                continue
-            name, size = f"{batch.id}_{kind}.jsonl", path.stat().st_size
-            file = StoredFile(batch.user, name, "batch_output", size)
-            os.replace(path, self.path(file.id))
-            self._put("files", file)
-            setattr(batch, f"{kind}_file_id", file.id)
+        """A batch is done: what came of it becomes files of its user, all at once or not at all."""
         batch.status, batch.ended = status, int(time.time())
-        self.put_batch(batch)
+        files, empty = [], []
+        for kind, num in zip(KINDS, (batch.completed, batch.failed), strict=True):
+            path = self.path(came_id(batch, kind))
+            if num:
+                name, size = f"{batch.id}_{kind}.jsonl", path.stat().st_size
+                files.append(StoredFile(batch.user, name, "batch_output", size, path.name))
+                setattr(batch, f"{kind}_file_id", path.name)
+            else:
+                empty.append(path)
+        with self._opened() as db:
+            for file in files:
+                _put(db, "files", file)
+            _put(db, "batches", batch)
+        for path in empty:
+            path.unlink(missing_ok=True)
 
     def forget_old(self) -> None:
-        """Remove what is older than `KEPT_S`."""
+        """Remove what is older than `KEPT_S`, with what a process that ended left behind."""
         old = int(time.time()) - KEPT_S
-        running = {each.input_file_id for each in self.batches() if each.status in RUNNING}
+        running = [each for each in self.batches() if each.status in RUNNING]
         with self._opened() as db:
             db.execute("DELETE FROM batches WHERE ended < ?", (old,))
-            found = [row[0] for row in db.execute("SELECT id FROM files WHERE created < ?", (old,))]
-        for file_id in found:
-            if file_id not in running:
-                self.remove_file(file_id)
+            read = [each.input_file_id for each in running]
+            marks = ",".join("?" * len(read))
+            db.execute(f"DELETE FROM files WHERE created < ? AND id NOT IN ({marks})", (old, *read))
+            kept = {row[0] for row in db.execute("SELECT id FROM files")}
+        kept.update(came_id(each, kind) for each in running for kind in KINDS)
+        for entry in os.scandir(self._folder / "files"):
+            if entry.name not in kept and entry.stat().st_mtime < old:
+                os.unlink(entry)
 
     def _write(self, file_id: str, content: bytes) -> None:
         with open(self.path(file_id), "wb", opener=private) as file:
             file.write(content)
 
     def _put(self, table: str, thing: StoredFile | StoredBatch) -> None:
-        values = vars(thing)
-        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
         with self._opened() as db:
-            db.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", values)
+            _put(db, table, thing)
 
     def _rows(self, table: str, user: str | None) -> list[dict[str, Any]]:
         names = [each.name for each in fields(StoredFile if table == "files" else StoredBatch)]
@@ -248,20 +255,34 @@ class BatchStore:
                 yield db
 
 
+def came_id(batch: StoredBatch, kind: str) -> str:
+    """The id of the file of what came of a batch, of one of `KINDS`, while it is written and afterwards."""
+    return f"{batch.id}-{kind}"
+
+
+def _put(db: sqlite3.Connection, table: str, thing: StoredFile | StoredBatch) -> None:
+    values = vars(thing)
+    names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+    db.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", values)
+
+
 def private(path: str, flags: int) -> int:
     """Opens a file for its owner alone."""
     return os.open(path, flags, 0o600)
 
 
-def whole_lines(path: Path) -> list[bytes]:
+def whole_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file, less one that was being written when its process ended, which is taken off."""
     if not path.exists():
-        return []
-    content = path.read_bytes()
-    end = content.rfind(b"\n") + 1
-    if end < len(content):
-        os.truncate(path, end)
-    return content[:end].splitlines()
+        return
+    end = 0
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                os.truncate(path, end)
+                return
+            end += len(line)
+            yield line
 
 
 def mistakes_in(content: bytes, endpoint: str) -> tuple[int, list[dict[str, Any]]]:
