@@ -98,12 +98,16 @@ $(DBT)/.installed: $(INSTALLED) requirements/dbt.lock
 	@touch $@
 
 # JupySQL, ibis, SQLAlchemy, harlequin and others in an environment of their own, for tests/clients/test_integrations.py: 0.9 GB.
+# In a folder of it: DuckDB 1.5 with its extension for PostgreSQL, which no package has for DuckDB 2 yet.
 integrations: $(INTEGRATIONS)/.installed
 
-$(INTEGRATIONS)/.installed: requirements/integrations.lock
+$(INTEGRATIONS)/.installed: requirements/integrations.lock requirements/duckdb_postgres.lock
 	@echo "installing the libraries of docs/integrations.md into $(INTEGRATIONS) (once: about two minutes)"
 	@test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
 	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/integrations.lock
+	@rm -rf $(INTEGRATIONS)/duckdb_postgres
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		--target $(INTEGRATIONS)/duckdb_postgres -r requirements/duckdb_postgres.lock
 	@touch $@
 
 # The documentation as a site with search, in build/site; a page, a link or an anchor that is missing is an error.

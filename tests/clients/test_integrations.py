@@ -14,6 +14,7 @@ from tests.waiting import PATIENCE_S
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "clients" / "integrations"
 PYTHON = ROOT / "build" / "integrations" / "bin" / "python"
+DUCKDB_POSTGRES = ROOT / "build" / "integrations" / "duckdb_postgres"
 
 pytestmark = [
     pytest.mark.long,
@@ -21,9 +22,11 @@ pytestmark = [
 ]
 
 
-def run(folder: Path, program: str, *args: str) -> None:
-    """Run a program, which says `ok` when it has got through."""
+def run(folder: Path, program: str, *args: str, packages: Path | None = None) -> None:
+    """Run a program, which says `ok` when it has got through; `packages` come before the others."""
     paths = [str(ROOT), str(ROOT / "duckdb_ext"), str(ROOT / "kernels"), str(PROGRAMS)]
+    if packages is not None:
+        paths.insert(0, str(packages))
     env = {
         **os.environ, "PYTHONPATH": os.pathsep.join(paths), "HOME": str(folder),
         "PLOOMBER_STATS_ENABLED": "false", "RELSERVE_CACHE_DIR": str(folder), "MPLCONFIGDIR": str(folder),
@@ -47,3 +50,11 @@ def test_harlequin_is_a_client_of_the_server(tmp_path: Path, serve: Serve) -> No
     with connect(server, autocommit=True) as client:
         client.execute("CREATE TABLE beers AS SELECT i AS id, 'beer ' || i AS name FROM range(9) t(i)")
         run(tmp_path, "harlequin_client.py", str(server.port))
+
+
+def test_another_duckdb_attaches_the_server(tmp_path: Path, serve: Serve) -> None:  # noqa: F811
+    server = serve()
+    with connect(server, autocommit=True) as client:
+        client.execute("CREATE TABLE beers AS SELECT i AS id, 'beer ' || i AS name FROM range(9) t(i)")
+    (extension,) = DUCKDB_POSTGRES.glob("duckdb_extension_postgres_scanner/extensions/*/*.duckdb_extension")
+    run(tmp_path, "duckdb_attach.py", str(server.port), str(extension), packages=DUCKDB_POSTGRES)

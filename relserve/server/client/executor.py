@@ -38,6 +38,7 @@ _COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE
 _OF_PREPARED = (
     "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = ?"
 )
+_BY_PAGES = re.compile(r"\bctid BETWEEN '\(\d+,0\)'::tid\b")  # how DuckDB's extension reads a table
 _KIND = re.compile(
     r"(?i)(create|drop|alter)\s++(?:or\s++replace\s++)?"
     r"(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s++)*+(\w++)"
@@ -118,8 +119,9 @@ class Executor:
     def trying(self, text: str, run: Callable[[str], Any]) -> Any:
         """What `run` gives for the text, or for its PostgreSQL put otherwise where DuckDB cannot read it."""
         runnable = self.runnable(text)
-        if "jsonb" in runnable.lower() and any(word.name == "jsonb" for word in words(runnable)):
-            # DuckDB has no such type, and its refusal would end the transaction
+        has_jsonb = "jsonb" in runnable.lower() and any(word.name == "jsonb" for word in words(runnable))
+        if has_jsonb or _BY_PAGES.search(runnable):
+            # DuckDB has no such types, and its refusal would end the transaction
             runnable = self._catalog.in_duckdbs_words(runnable) or runnable
         try:
             return run(runnable)

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from relserve.errors import ProtocolError
 from relserve.server.wire import types
 from relserve.server.wire.copy_reader import Row
 from relserve.server.wire.parameters import BINARY_FORMAT, TEXT_FORMAT, read_parameter
@@ -38,6 +39,12 @@ def _array(values: list[str | bytes | None], kind: PgType, format_code: int) -> 
     if format_code == TEXT_FORMAT and kind.oid in _READ_BY_DUCKDB:
         return pa.array(values, pa.string())
     read = _reader(kind.oid, format_code)
+    if kind.oid == types.FLOAT4 and format_code == BINARY_FORMAT and any(len(v) == 8 for v in values if v):
+        raise ProtocolError(
+            "a column of FLOAT, which has 4 bytes, got values of 8 bytes", "22P03",
+            "DuckDB declares its DOUBLE as FLOAT when it makes a table here. Make the table first, "
+            "with DOUBLE: CALL postgres_execute('..', 'CREATE TABLE ..').",
+        )  # fmt: skip
     storage = pa.binary() if types.BYTEA in (kind.oid, kind.element) else pa.string()
     given = [None if value is None else read(value) for value in values]
     return pa.array(given, _nested(storage, given) if kind.element else storage)

@@ -14,6 +14,10 @@ from relserve.server.wire.sqlstates import sqlstate_of
 _PREFIX = re.compile(r"^(?:[A-Z][\w ]* Error: )+")
 _WHERE = re.compile(r"(?m)^LINE (\d++): ([^\n]*+)\n( *+)\^[\^~]*+\s*+\Z")
 _HINTS = ("Did you mean", "Candidate", "Either ", "Use ", "Try ", "To ")
+_NO_CTID = 'Referenced column "ctid" not found'  # by which DuckDB changes rows of an attached table
+_SEND_WHOLE = (
+    "Rows have no ctid here. Send the UPDATE or DELETE as it is: CALL postgres_execute('..', 'UPDATE ..')."
+)
 _CUT = "..."
 _CHECK = re.compile(r'CHECK constraint failed on table "((?:[^"]++|"")++)" with expression (CHECK.*)')
 _NAME = r'("(?:[^"]++|"")++"|[^."]++)'
@@ -39,6 +43,8 @@ def fields_of(error: BaseException, sql: str | None = None) -> ErrorFields:
     detail, hint = _detail_and_hint(rest.strip())
     if isinstance(error, ProtocolError) and error.hint:
         hint = error.hint
+    elif first.startswith(_NO_CTID):
+        hint = _SEND_WHOLE
     severity = "WARNING" if isinstance(error, Warning) else "ERROR"
     routine = error.routine if isinstance(error, ProtocolError) else None
     code = sqlstate_of(error, message)

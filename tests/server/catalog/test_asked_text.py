@@ -91,3 +91,17 @@ def test_a_regtype_of_pg_typeof_is_looked_up_nowhere(catalog, sql):
     """DuckDB would take seconds to plan macros in macros, each with many uses of its argument."""
     assert "own.regtype(" not in catalog.translate(sql, Client())
     assert "regtype_name(_pg.cat.pg_typeof" not in catalog.translate(sql, Client())
+
+
+def test_the_pages_of_a_table_are_all_of_its_rows_once():
+    con = duckdb.connect()
+    catalog = catalog_over(con)
+    con.execute("CREATE TABLE many AS SELECT i FROM range(150_000) t(i)")
+    parts = []
+    for first, last in [(0, 1), (1, 2), (2, 2**32 - 1)]:
+        sql = f"SELECT i FROM many WHERE ctid BETWEEN '({first},0)'::tid AND '({last},0)'::tid"
+        said = catalog.in_duckdbs_words(sql)
+        assert said is not None
+        parts.append([i for (i,) in con.execute(said).fetchall()])
+    assert [len(part) for part in parts] == [65536, 65536, 150_000 - 2 * 65536]
+    assert sorted(i for part in parts for i in part) == list(range(150_000))

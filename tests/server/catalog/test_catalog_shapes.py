@@ -119,7 +119,8 @@ TYPES = [
     ("BLOB", "bytea"),
     ("UUID", "uuid"), ("INTERVAL", "interval"), ("STRUCT(a INTEGER)", "json"), ("JSON", "json"),
     ("MAP(VARCHAR, INTEGER)", "json"), ("INTEGER[]", "integer[]"), ("VARCHAR[3]", "text[]"),
-    ("INTEGER[][]", "integer[]"),
+    ("INTEGER[][]", "json"), ("STRUCT(a INTEGER)[]", "json"), ("UBIGINT", "numeric(20,0)"),
+    ("UBIGINT[]", "numeric(20,0)[]"),
     ("mood", "mood"), ("mood[]", "mood[]"), ("DECIMAL(5,1)[]", "numeric(5,1)[]"), ("BIT", "bit varying"),
 ]  # fmt: skip
 

@@ -72,3 +72,9 @@ def test_a_value_that_is_not_of_its_columns_type() -> None:
         copied_batch([["1,2"]], columns, is_binary=False)
     with pytest.raises(ProtocolError, match="array parameter"):
         copied_batch([[b"\0"]], columns, is_binary=True)
+
+
+def test_doubles_for_a_column_of_4_bytes_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="4 bytes") as told:
+        copied_batch([[bytes(8)]], [ResultColumn("f", pg_type("FLOAT"))], is_binary=True)
+    assert "with DOUBLE" in str(told.value.hint)

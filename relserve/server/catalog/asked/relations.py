@@ -1,9 +1,15 @@
 """Relations of pg_catalog and information_schema."""
 
+import re
+
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.build import DATABASE
+
+_PLACE = re.compile(r"\((\d+),0\)")  # the page of a ctid, before its first row
+_PAGE_ROWS = 1 << 16
+_LAST_PAGE = 2**32 - 1
 
 
 def shorten_columns(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
@@ -23,6 +29,22 @@ def write_table_oids(tree: exp.Expression, asked: CatalogContext) -> exp.Express
                 number = exp.Literal.number(oid)
                 shown = isinstance(column.parent, exp.Select)
                 column.replace(exp.alias_(number, "tableoid") if shown else number)
+    return tree
+
+
+def read_pages_by_rowid(tree: exp.Expression, asked: CatalogContext) -> exp.Expression:
+    """ctid BETWEEN '(a,0)'::tid AND '(b,0)'::tid is a range of rowid; all pages are all rows.
+
+    So DuckDB's extension for PostgreSQL reads a table, in parts if it is large.
+    """
+    for between in list(tree.find_all(exp.Between)):
+        places = [_PLACE.fullmatch(between.args[end].name) for end in ("low", "high")]
+        if between.this.name.lower() == "ctid" and places[0] and places[1]:
+            first, last = (int(place[1]) for place in places if place)
+            rowid = exp.column("rowid")
+            bounds: list[exp.Binary] = [rowid >= first * _PAGE_ROWS] if first else []
+            bounds += [rowid < last * _PAGE_ROWS] if last < _LAST_PAGE else []
+            between.replace(exp.paren(exp.and_(*bounds)) if bounds else exp.true())
     return tree
 
 

@@ -15,7 +15,12 @@ from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, compare_functions, look_up_names
 from relserve.server.catalog.asked.functions import call_the_catalogs, drop_schemas
 from relserve.server.catalog.asked.operators import drop_collations, escape_by_backslash, plain_operators
-from relserve.server.catalog.asked.relations import read_the_catalogs, shorten_columns, write_table_oids
+from relserve.server.catalog.asked.relations import (
+    read_pages_by_rowid,
+    read_the_catalogs,
+    shorten_columns,
+    write_table_oids,
+)
 from relserve.server.catalog.asked.session import name_the_client, show_the_clients
 from relserve.server.catalog.asked.shown import fold_aliases, name_columns, write_vectors
 
@@ -23,7 +28,7 @@ Rule = Callable[[exp.Expression, CatalogContext], exp.Expression]
 NAMING: tuple[Rule, ...] = (fold_aliases, name_columns, write_vectors)
 RULES: tuple[Rule, ...] = (
     plain_operators, escape_by_backslash, drop_collations, drop_schemas, shorten_columns, write_table_oids,
-    name_the_client,
+    name_the_client, read_pages_by_rowid,
     show_the_clients, read_the_catalogs, count_vectors_from_one, call_the_catalogs, write_array_literals,
     write_vectors_as_texts, compare_functions, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip

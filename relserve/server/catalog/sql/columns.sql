@@ -10,7 +10,7 @@ CREATE MACRO _pg.own.columns() AS TABLE
     coalesce(b.typstorage, CASE WHEN e.oid IS NULL OR c.data_type LIKE '%]' THEN 'x' ELSE 'p' END) AS typstorage,
     coalesce(b.typcollation, CASE WHEN e.oid IS NULL THEN 100 ELSE 0 END) AS typcollation
   FROM duckdb_columns() c
-  LEFT JOIN _pg.own.known_types b ON b.duckdb_name = _pg.own.base_name(c.data_type) || CASE WHEN c.data_type LIKE '%]' THEN '[]' ELSE '' END
+  LEFT JOIN _pg.own.known_types b ON b.duckdb_name = _pg.own.known_name(c.data_type)
   LEFT JOIN (SELECT written, min(oid) AS oid, arg_min(type_name, oid) AS type_name FROM _pg.own.enums() GROUP BY written) e
-    ON e.written = regexp_replace(c.data_type, '(\[\d*\])+$', '')
+    ON e.written = regexp_replace(c.data_type, '\[\d*\]$', '')
   WHERE NOT c.internal AND _pg.own.shown(c.database_name);

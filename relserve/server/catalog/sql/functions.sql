@@ -6,7 +6,7 @@ CREATE MACRO _pg.cat.format_type(o, m) AS CASE WHEN o IS NOT NULL THEN coalesce(
 
 -- The type that a client is told of a value; DuckDB's own pg_typeof gives DuckDB's words.
 CREATE MACRO _pg.cat.pg_typeof(x) AS CASE typeof(x) WHEN '"NULL"' THEN 'unknown' ELSE coalesce(_pg.cat.format_type(map_extract_value(
-  (SELECT oids FROM _pg.own.oids_by_name), _pg.own.base_name(typeof(x)) || CASE WHEN typeof(x) LIKE '%]' THEN '[]' ELSE '' END), NULL), lower(typeof(x))) END;
+  (SELECT oids FROM _pg.own.oids_by_name), _pg.own.known_name(typeof(x))), NULL), lower(typeof(x))) END;
 CREATE MACRO _pg.cat.pg_get_userbyid(o) AS CASE o WHEN 10 THEN 'duckdb' ELSE 'unknown (OID=' || o || ')' END;
 CREATE MACRO _pg.cat.pg_table_is_visible(o) AS list_contains((SELECT list(__oid) FROM _pg.own.relation_names() WHERE __place IS NOT NULL), o::BIGINT);
 CREATE MACRO _pg.cat.pg_type_is_visible(o) AS o::BIGINT < 20000 OR list_contains((SELECT list(__oid) FROM _pg.own.visible_types() WHERE __visible), o::BIGINT);

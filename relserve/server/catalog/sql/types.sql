@@ -16,9 +16,14 @@ CREATE MACRO _pg.own.word(n, o) AS CASE WHEN o >= 20000 THEN _pg.own.quoted(n) E
   WHEN 'char' THEN '"char"' WHEN 'any' THEN '"any"' ELSE n END END;
 
 CREATE MACRO _pg.own.base_name(t) AS regexp_replace(regexp_replace(t, '(\[\d*\])+$', ''), '\(.*', '', 's');
-CREATE MACRO _pg.own.dimensions(t) AS length(regexp_replace(regexp_extract(t, '(\[\d*\])+$'), '[^\[]', '', 'g'));
-CREATE MACRO _pg.own.typmod(t) AS CASE WHEN t LIKE 'DECIMAL(%' THEN
-  regexp_extract(t, '\((\d+)', 1)::INTEGER * 65536 + regexp_extract(t, ',\s*(\d+)', 1)::INTEGER + 4 ELSE -1 END;
+-- The name in known_types, as the results of statements have it (`pg_type` of `wire`): json is what an array cannot hold.
+CREATE MACRO _pg.own.known_name(t) AS CASE WHEN regexp_matches(t, '^(STRUCT|MAP|UNION|VARIANT)\b.*\]$|\]\[\d*\]$', 's') THEN 'JSON'
+  ELSE _pg.own.base_name(t) || CASE WHEN t LIKE '%]' THEN '[]' ELSE '' END END;
+CREATE MACRO _pg.own.dimensions(t) AS CASE WHEN _pg.own.known_name(t) LIKE '%]' THEN 1 ELSE 0 END;
+CREATE MACRO _pg.own.numeric_typmod(precision, scale) AS precision::INTEGER * 65536 + scale::INTEGER + 4;
+CREATE MACRO _pg.own.typmod(t) AS CASE replace(_pg.own.known_name(t), '[]', '')
+  WHEN 'DECIMAL' THEN _pg.own.numeric_typmod(regexp_extract(t, '\((\d+)', 1), regexp_extract(t, ',\s*(\d+)', 1))
+  WHEN 'UBIGINT' THEN _pg.own.numeric_typmod(20, 0) WHEN 'UHUGEINT' THEN _pg.own.numeric_typmod(39, 0) ELSE -1 END;
 
 -- DuckDB's names of types, those of lists included, with what PostgreSQL says of each.
 CREATE TABLE _pg.own.known_types AS SELECT n.duckdb_name || suffix AS duckdb_name, b.* FROM (
