@@ -148,6 +148,35 @@ class Exclusive:
 TO_COME = 2  # see `Marginal`
 
 
+class DecodesAhead(NamedTuple):
+    """The decode steps ahead of a candidate: how many until the first relQuery ends, and of how many rows."""
+
+    steps: float = 0.0
+    num_rows: int = 0
+
+    def joined_by(self, state: RelState, candidate: PrefillCandidate | None) -> DecodesAhead:
+        """With a relQuery that decodes, or is about to."""
+        if not state.num_decoding and candidate is None:
+            return self
+        steps = state.max_decode_left if state.num_decoding else state.longest_output
+        rows = state.num_decoding + (0 if candidate is None else candidate.num_rows)
+        return DecodesAhead(min(self.steps, steps) if self.num_rows else steps, self.num_rows + rows)
+
+
+class JoinEffect(NamedTuple):
+    """What a candidate changes by joining a step, in seconds.
+
+    Attributes:
+        delay_s: by which each relQuery ahead of it is delayed.
+        saved_s: bases that need not be paid.
+        sooner_s: by which it ends before those ahead of it.
+    """
+
+    delay_s: float
+    saved_s: float
+    sooner_s: float
+
+
 class Marginal:
     """Ours: all decodes, mixed with prefills in order of urgency for as long as they lower the total latency.
 
@@ -157,8 +186,10 @@ class Marginal:
     them after all: time that it and all behind it are spared. It joins when
 
         (relQueries at work ahead of it) * (longer + wider)
-            < later * (bases saved) * (relQueries from it on + TO_COME)
+            < later * (bases saved) * (relQueries from it on + TO_COME) + (how much sooner it ends)
 
+    Held back, it waits until one of those ahead ends at least; if it joins and has shorter outputs, it ends
+    first, and is spared the rest of that wait.
     `later` and TO_COME stand for those that are still to come, to whom it is spared too: `later` for how
     many more there will be of those there are now (see `ArrivingLoad`), TO_COME for when hardly any are. A
     workflow whose step is ahead counts among those behind too, for it has more steps to come. The first
@@ -175,17 +206,20 @@ class Marginal:
         by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
         longest = max([r.max_decode_left for r in step.decoding], default=0.0)
         at_work, behind = 0, step.num_at_work
+        ahead = DecodesAhead()
         for state in step.order:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
-                delay_s, saved_s = self._effect(step, candidate, longest, is_first=not taken)
-                if at_work and at_work * delay_s >= step.later * saved_s * (behind + TO_COME):
+                effect = self._effect(step, candidate, longest, ahead, is_first=not taken)
+                worth_s = step.later * effect.saved_s * (behind + TO_COME) + effect.sooner_s
+                if at_work and at_work * effect.delay_s >= worth_s:
                     break
                 taken.append(candidate)
                 longest = max(longest, state.longest_output)
             if not by_rel:
                 break
             at_work += bool(state.num_decoding) or candidate is not None
+            ahead = ahead.joined_by(state, candidate)
             if state.workflow_id is None:
                 behind -= bool(state.num_waiting or state.num_running)
         if first := self._before_decodes(step, taken):
@@ -196,9 +230,9 @@ class Marginal:
 
     @staticmethod
     def _effect(
-        step: StepChoices, candidate: PrefillCandidate, longest: float, is_first: bool
-    ) -> tuple[float, float]:
-        """Seconds by which those at work are delayed if a candidate joins, and seconds of bases it saves."""
+        step: StepChoices, candidate: PrefillCandidate, longest: float, ahead: DecodesAhead, is_first: bool
+    ) -> JoinEffect:
+        """What comes of it if a candidate joins a step."""
         cost, state = step.cost, candidate.state
         shared = min(state.longest_output, longest)
         in_prefill = state.num_running - state.num_decoding
@@ -210,7 +244,8 @@ class Marginal:
         if is_first and step.decoding:  # what was a decode step becomes a mixed one
             change_s = cost.shared_base_s - cost.decode_base_s
             delay_s, saved_s = delay_s + change_s, saved_s - change_s
-        return delay_s, saved_s
+        sooner_s = share * max(ahead.steps - shared, 0.0) * cost.decode(ahead.num_rows)
+        return JoinEffect(delay_s, saved_s, sooner_s)
 
     @staticmethod
     def _before_decodes(step: StepChoices, taken: list[PrefillCandidate]) -> list[PrefillCandidate]:

@@ -162,6 +162,18 @@ def test_marginal_pauses_a_relquerys_own_decodes_only_if_the_rest_can_get_in() -
     assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
 
+def test_marginal_mixes_in_short_outputs_that_would_wait_for_long_ones() -> None:
+    cost, short = CostModel(1e-3, 5e-3, 1e-4, 2e-2), rel("w", 5.0, waiting=4, cap=2)
+    candidates = [PrefillCandidate(short, 200.0, 4)]
+    first, second = rel("a", 1.0, 10, 3), rel("b", 2.0, 10, 30)
+    assert Marginal().decide(choices([second, short], candidates, cost)).prefill == {"w"}
+    a_ends_soon = choices([first, second, short], candidates, cost)
+    assert Marginal().decide(a_ends_soon).prefill == NOBODY
+    large = rel("w", 5.0, waiting=40, cap=2)
+    others_come_later = choices([second, large], [PrefillCandidate(large, 200.0, 4)], cost)
+    assert Marginal().decide(others_come_later).prefill == NOBODY
+
+
 def test_marginal_never_lets_the_less_urgent_overtake() -> None:
     running = rel("a", 1.0, 10, 10)
     big, small = rel("big", 5.0, waiting=40, cap=10), rel("small", 6.0, waiting=1, cap=10)
