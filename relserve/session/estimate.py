@@ -22,6 +22,7 @@ from relserve.session.prompt_price import (
     learnt_output,
     slopes_s,
 )
+from relserve.session.reordered import all_asked, prompts_a_row
 
 SAMPLE = 2_000  # prompts tokenised; of more, every k-th
 SAMPLE_CHARS = 4_000_000
@@ -105,9 +106,10 @@ def estimate(
     """What a relQuery that was not submitted would cost; starts no engine.
 
     Args:
+        submission: its rows, as the call asks about them; several prompts may be sent for each.
         record: its record, as it is before the first reply.
         history: of earlier relQueries, for their pace.
-        num_cached: how many of its prompts have an answer that is kept; None: none is ever kept.
+        num_cached: how many of its rows have an answer that is kept; None: none is ever kept.
         kept: what the model's relQueries took in earlier processes.
         spending: what tokens and money are told by; None: they are not.
     """
@@ -115,7 +117,8 @@ def estimate(
     sizes = (
         measure(submission, local.find_encoder(), local.block_size) if local else measure(submission, None)
     )
-    num_sent = len(submission.prompts) - (num_cached or 0)
+    times = prompts_a_row(submission.sampling)
+    num_sent = (len(submission.prompts) - (num_cached or 0)) * times
     prompt_tokens = round(num_sent * sizes.prompt_tokens)
     output = LikelyOutput(sizes.likely_output, sizes.likely_output, False)
     if local is not None and num_sent:
@@ -134,7 +137,6 @@ def estimate(
     likely = None
     if spending is not None:
         counted = sizes.prompt_tokens if local is not None else None
-        times = len(submission.prompts) // max(1, len(spending.submission.prompts))
         likely = spending.likely(output.mean, counted, times, pace.seconds)
     return Estimate(
         record.function, record.template, record.model, record.num_rows, record.num_null, record.num_distinct,
@@ -144,19 +146,24 @@ def estimate(
 
 
 def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK) -> Sizes:
-    """How large a submission's prompts are and its answers may be; without an encoder by characters."""
-    prompts, sampling = _sample(submission.prompts), submission.sampling
+    """How large the prompts are that are sent for a submission's rows, and the answers may be.
+
+    By all prompts of a sample of the rows; without an encoder by characters.
+    """
+    sampled = _sample(submission.prompts, prompts_a_row(submission.sampling))
+    asked = all_asked(submission.part(sampled, None))
+    prompts, sampling = asked.prompts, asked.sampling
     cap = sampling.output_cap
     if encoder is not None:
         try:
-            found = encoder.encode(prompts, submission.system, sampling.thinking, submission.turns)
+            found = encoder.encode(prompts, asked.system, sampling.thinking, asked.turns)
             rows = [tuple(ids) for ids in found]
             likely = expected_output(sampling, encoder)
         except Exception:  # a chat template that refuses these prompts; asking them will say so
             return measure(submission, None, block)
-        is_counted = len(prompts) == len(submission.prompts)
+        is_counted = len(sampled) == len(submission.prompts)
         return Sizes(_mean(rows), is_counted, prefix_share(rows, block), cap, likely)
-    texts = [submission.lead + prompt for prompt in prompts]
+    texts = [asked.lead + prompt for prompt in prompts]
     shared = prefix_share(texts, block * CHARS_A_TOKEN)
     return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, expected_output(sampling))
 
@@ -245,10 +252,11 @@ def _tokens(q: QueryRecord) -> int:
     return q.usage.prompt_tokens - q.usage.cached_tokens + q.usage.output_tokens
 
 
-def _sample(prompts: Sequence[str]) -> Sequence[str]:
-    num_chars = sum(map(len, prompts))
-    step = max(ceil(len(prompts) / SAMPLE), ceil(num_chars / SAMPLE_CHARS), 1)
-    return prompts[::step]
+def _sample(prompts: Sequence[str], times: int) -> range:
+    """The rows that are looked at, for each of which so many prompts are made."""
+    num_chars = sum(map(len, prompts)) * times
+    step = max(ceil(len(prompts) * times / SAMPLE), ceil(num_chars / SAMPLE_CHARS), 1)
+    return range(0, len(prompts), step)
 
 
 def _mean(rows: Sequence[str] | Sequence[tuple[int, ...]]) -> float:

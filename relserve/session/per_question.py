@@ -11,6 +11,7 @@ from relserve.call.answer_types import Grammar
 from relserve.call.decisions import FollowUp
 from relserve.call.relquery import Reply, Submission
 from relserve.errors import Failure
+from relserve.session.in_blocks import answered, blocks_of
 from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
 
 
@@ -22,14 +23,17 @@ class PerQuestion(WrappedEngine):
     """
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
-        """See `Engine.answer`."""
+        """See `Engine.answer`; prompts are made block by block."""
         asked = submission.sampling.follow_ups
+        rows = len(submission.prompts) if submission.rows is None else submission.rows
+        blocks = list(blocks_of(submission.prompts, len(asked)))
         found: dict[int, list[Reply]] = {}
-        async with aclosing(self._engine.answer(questions_of(submission))) as stream:  # type: ignore[type-var]
-            async for replies in stream:
+        made = (questions_of(submission.part(block, rows)) for block in blocks)
+        async with aclosing(answered(self._engine, made)) as stream:  # type: ignore[type-var]
+            async for number, replies in stream:
                 whole = []
                 for reply in replies:
-                    index = reply.index // len(asked)
+                    index = blocks[number][reply.index // len(asked)]
                     found.setdefault(index, []).append(reply)
                     if len(found[index]) == len(asked):
                         whole.append(_of_all(index, asked, found.pop(index)))

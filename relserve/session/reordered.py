@@ -13,11 +13,14 @@ from relserve.call.frame import Frame
 from relserve.call.labels import exchanged
 from relserve.call.options import WORDS
 from relserve.call.place_bias import averaged, orders_of
-from relserve.call.relquery import Reply, Submission
+from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError
+from relserve.session.in_blocks import answered, blocks_of
 from relserve.session.per_question import PerQuestion, questions_of
 from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
+
+MOST_WITH_TURNS = 512  # rows of a block that is asked about in one order, then in the next
 
 
 class Reordered(WrappedEngine):
@@ -31,18 +34,21 @@ class Reordered(WrappedEngine):
         """See `Engine.answer`; the reads of a prompt follow each other, so that finished rows come out."""
         num_reads = submission.sampling.debias
         found: dict[int, list[Reply]] = {}
-        for asked, numbers in _to_ask(submission):
-            async with aclosing(self._engine.answer(asked)) as stream:  # type: ignore[type-var]
-                async for replies in stream:
-                    whole = []
-                    for reply in replies:
-                        index, place = divmod(reply.index, len(numbers))
-                        order = _shown(submission, index, numbers[place]).order
-                        found.setdefault(index, []).append(_put_back(reply, order))
-                        if len(found[index]) == num_reads:
-                            whole.append(_averaged(index, found.pop(index)))
-                    if whole:
-                        yield whole
+        reads = list(_reads(submission))
+        asked = (read.asked(submission) for read in reads)
+        async with aclosing(answered(self._engine, asked)) as stream:  # type: ignore[type-var]
+            async for number, replies in stream:
+                block, numbers = reads[number]
+                whole = []
+                for reply in replies:
+                    row, place = divmod(reply.index, len(numbers))
+                    index = block[row]
+                    order = _shown(submission, index, numbers[place]).order
+                    found.setdefault(index, []).append(_put_back(reply, order))
+                    if len(found[index]) == num_reads:
+                        whole.append(_averaged(index, found.pop(index)))
+                if whole:
+                    yield whole
 
 
 def engine_for(engine: Engine, submission: Submission) -> Engine:
@@ -59,6 +65,11 @@ def engine_for(engine: Engine, submission: Submission) -> Engine:
     if submission.sampling.debias > 1:
         engine = Reordered(engine)
     return PerQuestion(engine) if submission.sampling.follow_ups else engine
+
+
+def prompts_a_row(sampling: Sampling) -> int:
+    """How many prompts the engine behind `engine_for` gets for each of a submission's."""
+    return max(1, len(sampling.follow_ups)) * sampling.debias
 
 
 def all_asked(submission: Submission) -> Submission:
@@ -81,17 +92,30 @@ def interleaved(submission: Submission) -> Submission:
     )
 
 
-def _to_ask(submission: Submission) -> Iterator[tuple[Submission, Sequence[int]]]:
-    """What to ask, one after the other, and the orders that stand in it for each prompt.
+class _Read(NamedTuple):
+    """Rows of a submission that are asked about together, and the orders in which each is read then."""
+
+    block: range
+    numbers: Sequence[int]
+
+    def asked(self, submission: Submission) -> Submission:
+        """These rows of it in these orders."""
+        rows = len(submission.prompts) if submission.rows is None else submission.rows
+        part = submission.part(self.block, rows)
+        return interleaved(part) if len(self.numbers) > 1 else in_order(part, self.numbers[0])
+
+
+def _reads(submission: Submission) -> Iterator[_Read]:
+    """All reads of all rows, those of a row near each other.
 
     Turns show the choices too, and a submission has one set of them, so there each order is asked alone.
     """
     numbers = range(submission.sampling.debias)
     if not submission.turns:
-        yield interleaved(submission), numbers
+        yield from (_Read(block, numbers) for block in blocks_of(submission.prompts, len(numbers)))
         return
-    for number in numbers:
-        yield in_order(submission, number), (number,)
+    for block in blocks_of(submission.prompts, 1, MOST_WITH_TURNS):
+        yield from (_Read(block, (number,)) for number in numbers)
 
 
 def in_order(submission: Submission, number: int) -> Submission:

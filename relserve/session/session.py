@@ -33,7 +33,6 @@ from relserve.session.open_relquery import OpenRelQuery, cached_answers, pace_ke
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.prior import of_empty
 from relserve.session.progress import Progress
-from relserve.session.reordered import all_asked
 from relserve.session.result import Result
 from relserve.session.round import Enough
 from relserve.session.spending import Foreseen, Spending
@@ -286,9 +285,8 @@ class Session:
             num_cached = None if num_cached is None else min(cascade.num, num_cached)
         num_known = min((num_cached or 0) + len(in_batches), len(submission.prompts))
         kept = self.paces.find(pace_key(engine)) if self.paces is not None else ()
-        asked = all_asked(replace(submission, prompts=[*submission.prompts, *empty.prompts]))
-        times = len(asked.prompts) // max(1, len(submission.prompts) + len(empty.prompts))
-        num_kept = (num_known + num_empty) * times
+        asked = replace(submission, prompts=[*submission.prompts, *empty.prompts])
+        num_kept = None if num_cached is None and not in_batches else num_known + num_empty
         seen = self.history.usage.of_kind(engine.model, site.kind)
         num_sent = len(submission.prompts) - num_known
         spending = SpendingBasis(submission, num_sent, seen, self.spending.prices.find(engine.model))
