@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from http_fakes import Answered, Handler
+from http_fakes import Answered, Handler, said
 
 Reply = Answered | Callable[[dict[str, Any]], Answered]
 
@@ -23,6 +24,14 @@ def serving(**replies: Reply) -> Handler:
         return reply(body) if callable(reply) else reply
 
     return handler
+
+
+def first_token(**likely: float) -> Answered:
+    """A chat's reply of one token, the first of these, with their probabilities."""
+    reply = said(next(iter(likely)), "length")
+    told = [{"token": token, "logprob": math.log(p)} for token, p in likely.items()]
+    reply.body["choices"][0]["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
+    return reply
 
 
 def system_one(body: dict[str, Any], **instead: Any) -> Answered:

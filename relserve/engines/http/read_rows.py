@@ -20,6 +20,7 @@ from relserve.errors import Failure, FailureKind
 
 WHAT_IT_ASKS = "Answer what the text asks."  # of a state that has its question in it
 NO_SUCH_PATH = (404, 405, 501)
+ENOUGH_IN_VAIN = 2  # rows of which a server told nothing, for one may have been odd
 TAKES_NOT = (400, 413, 422)  # of a request whose path is there
 
 # Refusals of a chat that say where else to ask.
@@ -39,18 +40,29 @@ class ReadRows(HttpRows):
     """
 
     plain: Submission = field(kw_only=True)
-    _first_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _alone: int | None = None  # the row that is asked about alone, to see whether the server can be read
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)  # the row before the next one
+    _knows_none: list[str] = field(default_factory=list)  # why rows could not be read here, nor any other
 
     async def _enter(self, index: int) -> None:
-        if index and not self.server.reads.is_known:
-            await self._first_ended.wait()
+        if self._alone not in (None, index):
+            await self._ended.wait()
+        is_open = not self.server.reads.is_known and not self._is_useless
+        if is_open and (not index or self._knows_none):
+            self._alone = index
+            self._ended.clear()
         await super()._enter(index)
 
     async def _row(self, indices: tuple[int, ...]) -> None:
         try:
             await super()._row(indices)
         finally:
-            self._first_ended.set()
+            self._alone = None
+            self._ended.set()
+
+    @property
+    def _is_useless(self) -> bool:
+        return len(self._knows_none) >= ENOUGH_IN_VAIN
 
     def _together(self, index: int) -> tuple[int, ...]:
         reads, end = self.server.reads, index + 1
@@ -66,6 +78,8 @@ class ReadRows(HttpRows):
     ) -> list[Reply] | Fault:
         """By each way that the server may know, until it knows one; else what was said by tokens."""
         by_tokens: list[Reply] | Fault | None = None
+        if self._is_useless:
+            return [refused(index, self._knows_none[-1]) for index in indices]
         while True:
             ways = self.server.reads
             sent = await super()._send(indices, dialect, submission)
@@ -82,6 +96,7 @@ class ReadRows(HttpRows):
             if self.server.reads == ways:
                 self.server.reads = ways.others()
             if by_tokens is not None and self.server.reads.wire is None:
+                self._knows_none += _why_none(by_tokens)
                 return by_tokens
 
     async def _request(
@@ -133,6 +148,10 @@ class ReadRows(HttpRows):
             return "logprobs" in changed.omitted
         return fault.status != 500 and bool(_ELSEWHERE.search(fault.message))
 
+    def _raise_if_useless(self, fault: Fault, dialect: Dialect) -> None:
+        if fault.status != 403 or not _refuses_logprobs(fault):  # which says nothing of the key
+            super()._raise_if_useless(fault, dialect)
+
     def _learned_from(self, fault: Fault, dialect: Dialect, sampling: Sampling) -> bool:
         if self.server.reads.wire is not None:
             return False  # what a decision path refuses tells nothing about chats
@@ -163,6 +182,17 @@ def choices_of(submission: Submission, index: int) -> tuple[str, ...]:
 def _is_proof(wire: DecisionWire | None, sent: list[Reply] | Fault) -> bool:
     """Whether the server has shown that it knows the way."""
     return not isinstance(sent, Fault) or (wire is not None and sent.status in TAKES_NOT)
+
+
+def _why_none(sent: list[Reply] | Fault) -> list[str]:
+    """Why other rows cannot be read by tokens either; nothing where that is perhaps of this row alone."""
+    if isinstance(sent, Fault):
+        return [sent.message] if _refuses_logprobs(sent) else []
+    return [TELLS_NONE] if _tells_none(sent) else []
+
+
+def _refuses_logprobs(fault: Fault) -> bool:
+    return "logprobs" in fault.message
 
 
 def _tells_none(replies: list[Reply]) -> bool:

@@ -15,7 +15,8 @@ class ReadingWays(NamedTuple):
     which more servers speak. A way that a server does not know costs nothing: it answers 404, 405, 501 or
     400 before it computes a token. Only a chat without probabilities is computed in vain, and shows itself by
     nothing else. So the first row that a server is asked about goes alone, and at most that one is paid for
-    twice.
+    twice. Of a server that knows no way, two rows of each submission are asked about by tokens, in case it
+    was mended, and the others are not.
 
     Attributes:
         left: the ways, the next one first; None is by tokens.
@@ -35,5 +36,5 @@ class ReadingWays(NamedTuple):
         return ReadingWays(self.left[:1], True)
 
     def others(self) -> ReadingWays:
-        """After it has shown that it does not; by tokens where it knows none, so that each row tells why."""
-        return ReadingWays(self.left[1:]) if self.left[1:] else ReadingWays((None,), True)
+        """After it has shown that it does not; by tokens where it knows none."""
+        return ReadingWays(self.left[1:] or (None,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -85,10 +86,11 @@ class CommonFields(NamedTuple):
         return self.slo.name or self.deadline_s
 
 
-def read_common(raw: bytes, model: str, user: User, salts: Salts) -> CommonFields:
+def read_common(raw: bytes, model: str, user: User, salts: Salts, *, is_clear: bool = False) -> CommonFields:
     """What every request may say, of a request's body.
 
     Args:
+        is_clear: refuse a name that is twice in one object, and half a surrogate pair, too.
         model: the one that there is.
         user: who asks, and whose own deadline and limits are those of requests that give none.
         salts: of the engine's prefix cache.
@@ -96,7 +98,7 @@ def read_common(raw: bytes, model: str, user: User, salts: Salts) -> CommonField
     Raises:
         Refusal: it is no JSON object, or names another model, or one of these fields is wrong.
     """
-    body = _object(raw)
+    body = _object(raw, is_clear)
     if body.get("model") != model:
         name = body.get("model")
         if not isinstance(name, str) or not name:
@@ -139,20 +141,32 @@ def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> O
     )  # fmt: skip
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def _object(raw: bytes, is_clear: bool) -> dict[str, Any]:
     def refuse(constant: str) -> Any:
         raise ValueError(f"{constant} is no JSON")
 
     try:
-        body = json.loads(raw, parse_constant=refuse)
-        json.dumps(body, allow_nan=False)  # 1e999 is JSON, and no number
+        body = json.loads(raw, parse_constant=refuse, object_pairs_hook=_fields if is_clear else None)
+        text = json.dumps(body, allow_nan=False, ensure_ascii=not is_clear)  # 1e999 is JSON, and no number
+        if is_clear:
+            text.encode()
     except RecursionError:
         raise bad_request("the body is nested too deep") from None
+    except UnicodeEncodeError:
+        raise bad_request("the body has half a surrogate pair, such as \\ud83d alone; leave it out") from None
     except ValueError as error:
         raise bad_request(f"the body is no JSON: {error}") from None
     if not isinstance(body, dict):
         raise bad_request("the body is no JSON object")
     return body
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise bad_request(f"{twice!r} is there more than once in one object; each must be there once")
+    return found
 
 
 def _deadline(given: Any, default: float | None) -> float | None:

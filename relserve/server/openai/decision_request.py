@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,8 +62,8 @@ def read_decision(path: str, raw: bytes, model: str, user: User, salts: Salts) -
         Refusal: it is no JSON object, names another model, or a question is wrong; says which, and how to
             mend it.
     """
-    common = read_common(raw, model, user, salts)
-    _refuse_unclear(raw)
+    # Of two questions with one id one alone would be asked; no engine reads half a surrogate pair.
+    common = read_common(raw, model, user, salts, is_clear=True)
     body = common.body
     for name in _NOT_TAKEN:
         if body.get(name):
@@ -85,24 +84,6 @@ def read_decision(path: str, raw: bytes, model: str, user: User, salts: Salts) -
         submission, sum(len(submission.lead) + len(prompt) for prompt in submission.prompts), common.limit,
         common.deadline_s,
     )  # fmt: skip
-
-
-def _refuse_unclear(raw: bytes) -> None:
-    """Of two questions with one id one alone would be asked; no engine reads half a surrogate pair."""
-
-    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-            raise bad_request(f"{twice!r} is there more than once in one object; each must be there once")
-        return found
-
-    try:
-        _compact(json.loads(raw, object_pairs_hook=fields)).encode()
-    except RecursionError:  # the hook needs a little more room than the first reading
-        raise bad_request("the body is nested too deep") from None
-    except UnicodeEncodeError:
-        raise bad_request("the body has half a surrogate pair, such as \\ud83d alone; leave it out") from None
 
 
 def _state_of(given: Any) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from asking import ask
-from decision_fakes import FIRST, decisions, serving, system_one
+from decision_fakes import FIRST, decisions, first_token, serving, system_one
 from http_fakes import Answered, said
 
 from relserve.call.answer_types import Grammar
@@ -93,11 +93,29 @@ def test_it_is_found_out_with_the_first_row_which_path_a_server_has(fake, replie
     assert asked.paths == paths + paths[-3:], "it was found out anew"
 
 
-def test_without_any_path_each_row_says_what_its_chat_lacked_and_is_asked_once(fake):
+@pytest.mark.parametrize(
+    ("chat", "why"),
+    [
+        (said("yes"), "the server tells no probabilities of tokens; name another model"),
+        (Answered(403, NO_LOGPROBS), f"HTTP 403: {NO_LOGPROBS['error']['message']}"),
+    ],
+    ids=["no logprobs", "refused logprobs"],
+)
+def test_without_any_path_two_rows_are_asked_and_each_says_what_the_chat_lacked(fake, chat, why):
     asked = Asked(fake)
-    assert asked.of(chat=said("yes")) == [None] * 3
-    assert asked.paths == CHAT + SYSTEM_ONE + DECISIONS + CHAT * 2
-    assert set(asked.why) == {"the server tells no probabilities of tokens; name another model"}
+    assert asked.of(chat=chat) == [None] * 3
+    assert asked.paths == CHAT + SYSTEM_ONE + DECISIONS + CHAT
+    assert asked.why == [why] * 3
+    assert asked.again() == [None] * 3
+    assert asked.paths == CHAT + SYSTEM_ONE + DECISIONS + CHAT * 3, "the paths were tried again"
+
+
+def test_a_server_that_was_mended_meanwhile_is_read(fake):
+    asked, chats = Asked(fake), [said("yes")]
+    assert asked.of(chat=lambda body: chats[-1]) == [None] * 3
+    chats.append(first_token(yes=FIRST, no=1 - FIRST))
+    assert asked.again() == pytest.approx([FIRST] * 3)
+    assert asked.paths == CHAT + SYSTEM_ONE + DECISIONS + CHAT * 4
 
 
 def test_a_server_that_has_nothing_is_an_error(fake):

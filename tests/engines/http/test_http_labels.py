@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from asking import ask
+from decision_fakes import first_token
 from http_fakes import said
 
 from relserve.call.answer_types import ChoiceAnswer, Grammar
@@ -16,14 +15,6 @@ from relserve.session.per_question import PerQuestion
 from relserve.session.reordered import Reordered
 
 TEAMS = ("sales", "support", "nobody")
-
-
-def first_token(**likely):
-    """A chat's reply of one token, the first of these, with their probabilities."""
-    reply = said(next(iter(likely)), "length")
-    told = [{"token": token, "logprob": math.log(p)} for token, p in likely.items()]
-    reply.body["choices"][0]["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
-    return reply
 
 
 def asked(fake, reply, choices, read="label", question="Team? x"):

@@ -256,3 +256,15 @@ def test_inputs_of_every_form_are_one_text(given: Any, state: str) -> None:
     raw = json.dumps({"model": "m", "input": given, "questions": LISTED[:1]}).encode()
     asked = read_decision(DECISIONS, raw, "m", User("ann"), Salts(None))
     assert asked.submission.prompts[0].startswith(f"{state}\n")
+
+
+def test_a_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw, read, parsed = json.dumps(ASKED | {"model": "m"}).encode(), json.loads, []
+
+    def counting(given: Any, **how: Any) -> Any:
+        parsed.append(given)
+        return read(given, **how)
+
+    monkeypatch.setattr(json, "loads", counting)
+    assert read_decision("/v1/systemone", raw, "m", User("ann"), Salts(None)).num_answers == 3
+    assert parsed == [raw]
