@@ -163,10 +163,14 @@ def explain_command(
     db: Database = None,
     model: Model = None,
     examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+    sample: Annotated[
+        int, typer.Option(min=0, help="Ask so many prompts of each call, to tell how sure the model is.")
+    ] = 0,
 ) -> None:
-    """Show what a statement's llm functions would ask, and about how long that takes. Asks nothing.
+    """Show what a statement's llm functions would ask, and about how long that takes.
 
-    The part of the query without llm functions runs, to count the rows that reach them.
+    The part of the query without llm functions runs, to count the rows that reach them. Nothing but a
+    --sample is asked.
 
     Examples:
 
@@ -176,7 +180,7 @@ def explain_command(
     with loading():
         from relserve.cli import sql
 
-    sql.explain(text, db, model, examples)
+    sql.explain(text, db, model, examples, sample)
 
 
 @app.command("top")

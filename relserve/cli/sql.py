@@ -78,11 +78,12 @@ def _show_kept(format: Format) -> None:
     write(failed_rows.table(history, statement=0), format)
 
 
-def explain(text: str, db: Path | None, model: str | None, examples: bool) -> None:
-    """Print what a statement's llm calls would ask; arguments as for `run`."""
+def explain(text: str, db: Path | None, model: str | None, examples: bool, sample: int = 0) -> None:
+    """Print what a statement's llm calls would ask; arguments as for `run` and `Connection.explain_llm`."""
     query = text_of(text)
     with _opened(db, query, model, examples, cache=True) as con:
-        console().print(str(con.explain_llm(query)), markup=False, highlight=False, soft_wrap=True)
+        found = con.explain_llm(query, sample=sample)
+        console().print(str(found), markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from relserve.call.answer_types import Answer
+from relserve.call.answer_types import Answer, Number
+from relserve.call.decisions import Decision
 from relserve.call.options import EMBEDDING, OF_CASCADES, WORDS, Options
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
@@ -37,9 +38,20 @@ def proxy_site(site: CallSite) -> CallSite:
     if site.options.cascade == EMBEDDING:
         given = {name: getattr(site.options, name) for name in ("deadline", "slo")}
         return CallSite("llm_embed", Template.parse("{}").bind(1), replace(Options(model=WORDS), **given))
+    return _told_by(site, site.options.cascade)
+
+
+def weighed_site(site: CallSite) -> CallSite | None:
+    """The call that gives the probabilities of a call's answers, by the same prompts; None: none does."""
+    if isinstance(site.answer_type, Decision):
+        return plain_site(site)
+    weighs = site.function in _TELLS and not isinstance(site.answer_type, Number)
+    return _told_by(site, site.options.model) if weighs else None
+
+
+def _told_by(site: CallSite, model: str | None) -> CallSite:
     given = {name: getattr(site.options, name) for name in _SHARED}
-    options = replace(Options(model=site.options.cascade), **given)
-    return CallSite(_TELLS[site.function], site.binding, options)
+    return CallSite(_TELLS[site.function], site.binding, replace(Options(model=model), **given))
 
 
 def plain_site(site: CallSite) -> CallSite:

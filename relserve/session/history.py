@@ -19,7 +19,7 @@ from relserve.call.standing import Standing
 from relserve.errors import Failure
 from relserve.prices.price import HourPrice, Price
 from relserve.session.habits import Habit
-from relserve.session.sureness import BANDS, Sureness
+from relserve.session.sureness import BANDS, QUANTILES, Sureness
 from relserve.session.workflows import Workflows
 
 MAX_QUERIES, MAX_ERRORS = 10_000, 100_000
@@ -96,6 +96,7 @@ QUERY_SCHEMA = pa.schema(
         ("core_s", pa.float64()), ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
         ("waiting_rows", pa.int64()), ("estimate_s", pa.float64()), ("cost", pa.float64()),
         ("cascade", pa.string()), ("join_plan", pa.string()), *((band, pa.int64()) for band in BANDS),
+        *((name, pa.float64()) for name in QUANTILES),
     ]
 )  # fmt: skip
 
@@ -221,6 +222,7 @@ def _query_row(q: QueryRecord) -> dict[str, Any]:
         estimate_s=standing.estimate_s if standing else None, cost=q.cost, cascade=q.cascade,
         join_plan=q.join_plan,
         **(q.sureness.by_band() if q.sureness else dict.fromkeys(BANDS)),
+        **(q.sureness.quantiles() if q.sureness else dict.fromkeys(QUANTILES)),
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from relserve.session.progress import Progress
 from relserve.session.result import Result
 from relserve.session.round import Enough
 from relserve.session.spending import Foreseen, Spending
+from relserve.session.sureness import Sureness
 
 
 @dataclass
@@ -241,6 +242,25 @@ class Session:
             (proxy, self.estimate(proxy, proxy_rows(site, folded), cancel)),
             (large, self.estimate(large, folded, cancel, asked)),
         ]
+
+    def sample(
+        self, site: CallSite, folded: FoldedRows, num: int, cancel: threading.Event | None = None
+    ) -> Sureness | None:
+        """How sure the model is of a call's answers: asks it about so many of the prompts, evenly spread.
+
+        None where the answers have no probabilities. Raises as `OpenRelQuery.ask`, but for rows that fail.
+        """
+        from relserve.session.cascaded import weighed_site  # and numpy
+
+        weighed = weighed_site(site)
+        if weighed is None:
+            return None
+        weighed = replace(weighed, options=replace(weighed.options, on_error="null"))
+        num_all = len(folded.prompts)
+        num = min(num, num_all)
+        with self.open(weighed, cancel, remembers=False) as opened:
+            opened.ask_folded(folded.part([i * num_all // num for i in range(num)]), [])
+            return opened.record.sureness
 
     def estimate(
         self,

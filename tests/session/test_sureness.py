@@ -12,7 +12,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind
 from relserve.session.session import Session
-from relserve.session.sureness import BANDS
+from relserve.session.sureness import BANDS, QUANTILES
 
 
 @dataclass
@@ -30,12 +30,29 @@ class Sure(ScriptedEngine):
         return replace(reply, probabilities=(first, 1.0 - first))
 
 
-def _counts(function: str, rows: list[Any], **options: Any) -> list[Any]:
+def _told(function: str, rows: list[Any], **options: Any) -> dict[str, Any]:
     session = Session(lambda model: Sure())
     asked = parse_options(function, options)
     session.run(RelQuery(function, Template.parse("{} say").bind(1), [(row,) for row in rows], asked))
     (told,) = session.history.query_rows()
+    return told
+
+
+def _counts(function: str, rows: list[Any], **options: Any) -> list[Any]:
+    told = _told(function, rows, **options)
     return [told[band] for band in BANDS]
+
+
+def _quantiles(rows: list[Any]) -> list[Any]:
+    told = _told("llm_prob", rows)
+    return [told[name] for name in QUANTILES]
+
+
+def test_quantiles_are_those_of_the_questions() -> None:
+    assert _quantiles([str(0.5 + i / 1000) for i in range(101)]) == [0.51, 0.55, 0.59]
+    assert _quantiles(["0.9"]) == [0.9] * 3
+    assert _quantiles(["1.0", "0.5"]) == [0.5, 0.5, 0.5]
+    assert _quantiles([None]) == [None] * 3
 
 
 def test_questions_are_counted_by_the_probability_of_their_best_choice() -> None:

@@ -8,6 +8,7 @@ from relserve.call.options import Options
 from relserve.session.estimate import Estimate
 from relserve.session.likely_spending import LikelySpending
 from relserve.session.spending import Foreseen
+from relserve.session.sureness import Sureness
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class CallEstimate:
         at_most: its rows are an upper bound, as far as rehearsals with made-up answers can tell.
         options: of the call; None where no row of it was seen.
         untold: why the tokens of its prompts cannot be told, "" where they can.
+        sampled: how sure the model was of a sample; None: none was asked for, or it has no probabilities.
     """
 
     number: int
@@ -31,6 +33,7 @@ class CallEstimate:
     at_most: bool = False
     untold: str = ""
     options: Options | None = None
+    sampled: Sureness | None = None
 
     @property
     def prompt_tokens(self) -> int | None:

@@ -13,10 +13,12 @@ import pyarrow as pa
 from relserve.call.options import Options
 from relserve.errors import Cancelled, RelserveError, UsageError
 from relserve.session.estimate import Estimate
+from relserve.session.sureness import Sureness
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
 from relserve_duckdb.explain.question_estimate import question_estimate
+from relserve_duckdb.explain.sampled import sampled_notes
 from relserve_duckdb.explain.screen import screen_width
 from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander, NotAsked
@@ -53,8 +55,11 @@ class Explainer:
     late_calls: LateCalls
     parser: StatementParser
 
-    def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
+    def explain(self, variables: Variables, query: Any, parameters: Any, sample: int = 0) -> Explanation:
         """What the llm calls of one statement would ask.
+
+        Args:
+            sample: prompts of each call that are asked, to tell how sure the model is.
 
         Raises:
             UsageError: several statements, or a call is wrong.
@@ -83,9 +88,11 @@ class Explainer:
                 (), (f"{_kind(statement)} cannot be told in advance: it has no SELECT to rehearse",)
             )
         build = partial(self.rehearsals.of_statement, variables, statement, parameters)
-        return self._explain(statement, build, by_name(parameters))
+        return self._explain(statement, build, by_name(parameters), sample)
 
-    def explain_relation(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> Explanation:
+    def explain_relation(
+        self, relation: duckdb.DuckDBPyRelation, reading: Reading, sample: int = 0
+    ) -> Explanation:
         """What reading a relation would ask; raises as `explain` does."""
         statement = read_select(relation.sql_query())
         self.state.session.model_hosts.note(statement.text)
@@ -93,7 +100,8 @@ class Explainer:
             return Explanation(())
         if reading is Reading.ONCE:
             return Explanation((), ("something below it can be read only once, so it was not read",))
-        return self._explain(statement, partial(self.rehearsals.of_relation, relation, statement), {})
+        build = partial(self.rehearsals.of_relation, relation, statement)
+        return self._explain(statement, build, {}, sample)
 
     def has_own_rows(self, statement: Statement) -> bool:
         """Whether a statement is a plain EXPLAIN whose result is to have rows about models, too."""
@@ -137,7 +145,11 @@ class Explainer:
             why, self.state.error = self.state.error or error, None
             return f"the llm calls cannot be told in advance: {why}"
 
-    def _explain(self, statement: Statement, build: Callable[[], Rehearsal], parameters: Any) -> Explanation:
+    def _explain(
+        self, statement: Statement, build: Callable[[], Rehearsal], parameters: Any, sample: int
+    ) -> Explanation:
+        if not isinstance(sample, int) or sample < 0:
+            raise UsageError(f"sample is a whole number of prompts, such as 20, not {sample!r}")
         try:
             rehearsal = build()
         except CannotRehearse as reason:
@@ -154,17 +166,21 @@ class Explainer:
         calls = [
             each
             for number, site in enumerate(found, 1)
-            for each in self._estimates(number, site, is_cut or bool(site.depends_on) or site.asks_fewer)
+            for each in self._estimates(
+                number, site, is_cut or bool(site.depends_on) or site.asks_fewer, sample
+            )
         ]
         if not rehearsal.independent:
             calls += _unreached(found, statement.calls, parameters)
-        return Explanation(tuple(calls), (*notes, *_notes(calls), *_join_notes(found)))
+        sampled = sampled_notes(calls, sample) if sample else []
+        return Explanation(tuple(calls), (*notes, *_notes(calls), *_join_notes(found), *sampled))
 
-    def _estimates(self, number: int, reached: Reached, at_most: bool) -> list[CallEstimate]:
+    def _estimates(self, number: int, reached: Reached, at_most: bool, sample: int) -> list[CallEstimate]:
         """Of one call: one, or those of a cascade's two models."""
         folded, site = reached.folded(), reached.site
         depends_on = tuple(reached.depends_on)
         found: list[tuple[Options | None, Estimate]]
+        sampled: Sureness | None = None
         if folded is None or isinstance(site, QuestionSite):
             found = [(None, question_estimate(reached))]
             untold = "the answers of one stage decide what the next asks"
@@ -172,9 +188,11 @@ class Explainer:
             told = self.state.session.estimates(site, folded, self.state.run.cancel)
             found = [(asked.options, each) for asked, each in told]
             untold = "its prompts hold another call's answers" if reached.holds_answers else ""
+            if sample and folded.prompts and not untold:
+                sampled = self.state.session.sample(site, folded, sample, self.state.run.cancel)
         return [
             CallEstimate(
-                number, each.function, each.template, each, depends_on, at_most, untold, options
+                number, each.function, each.template, each, depends_on, at_most, untold, options, sampled
             )
             for options, each in found
         ]

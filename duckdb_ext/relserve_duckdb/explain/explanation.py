@@ -8,6 +8,7 @@ from textwrap import wrap
 import pyarrow as pa
 
 from relserve.prices.price import dollars
+from relserve.session.sureness import QUANTILES
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.calls_table import calls_table, duration, is_priced
 from relserve_duckdb.explain.screen import screen_width
@@ -19,14 +20,14 @@ SCHEMA = pa.schema(
         ("cached_answers", pa.int64()), ("prompt_tokens", pa.int64()), ("counted", pa.bool_()),
         ("shared_prefix", pa.float64()), ("max_output_tokens", pa.int64()), ("seconds", pa.float64()),
         ("seconds_from", pa.string()), ("depends_on", pa.list_(pa.int64())), ("at_most", pa.bool_()),
-        ("cost", pa.float64()),
+        ("cost", pa.float64()), ("sampled", pa.int64()), *((name, pa.float64()) for name in QUANTILES),
     ]
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a statement's llm calls would ask; nothing was asked. Printing it shows a table.
+    """What a statement's llm calls would ask; nothing but a sample was asked. Printing it shows a table.
 
     Attributes:
         calls: the call sites, in the order in which they would be asked.
@@ -93,6 +94,7 @@ def _row(call: CallEstimate) -> dict[str, object]:
         shared_prefix=call.shared, max_output_tokens=f.max_output_tokens if f else None,
         seconds=call.seconds, seconds_from=call.seconds_from, depends_on=list(call.depends_on),
         at_most=call.at_most, cost=call.cost,
+        **(dict(sampled=call.sampled.num, **call.sampled.quantiles()) if call.sampled is not None else {}),
     )  # fmt: skip
 
 

@@ -173,14 +173,14 @@ class Connection:
             outcome = self._asker.answer(question, options, self._state.run.cancel)
         return Text2SqlAnswer(outcome, options, self.sql)
 
-    def explain_llm(self, query: Any, parameters: Any = None) -> Explanation:
-        """What the llm calls of a statement or relation would ask: rows, prompts, tokens, time. Asks nothing.
+    def explain_llm(self, query: Any, parameters: Any = None, *, sample: int = 0) -> Explanation:
+        """What the llm calls of a statement or relation would ask: rows, prompts, tokens, time.
 
-        The part of the query without llm calls runs, to find out.
+        The part of the query without llm calls runs, to find out. Asks nothing but the sample.
 
         Args:
-            query: one statement, as for `execute`, with or without EXPLAIN; or a relation.
-            parameters: as for `execute`.
+            query, parameters: one statement, as for `execute`, with or without EXPLAIN; or a relation.
+            sample: prompts of each call that are asked after all, to tell how sure the model is.
 
         Returns:
             An object that prints as a table and has a `table` (Arrow) for programs.
@@ -192,8 +192,8 @@ class Connection:
         variables = self.variables(sys._getframe(1))
         with self._lock, self._asking():
             if isinstance(query, Relation):
-                return self._explainer.explain_relation(unwrapped(query), reading_of(query))
-            return self._runner.explain(variables, query, parameters)
+                return self._explainer.explain_relation(unwrapped(query), reading_of(query), sample)
+            return self._runner.explain(variables, query, parameters, sample)
 
     def describe(self, query: str, parameter_types: Sequence[str | None] = ()) -> Description:
         """What one statement gives and takes, from DuckDB's bind: it does not run, and asks nothing.

@@ -140,12 +140,12 @@ class Runner:
             kept = rows if is_wanted and each.gives_rows else kept
         return kept
 
-    def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
+    def explain(self, variables: Variables, query: Any, parameters: Any, sample: int) -> Explanation:
         """See `Explainer.explain`; of a column that is made or refreshed, what that would ask."""
         for statement in self.parser.parse(query, parameters) if mentions_calls(str(query)) else ():
             if (asking := self.fresh_columns.asking(statement, parameters)) is not None:
                 query, parameters = asking, None
-        return self.explainer.explain(variables, query, parameters)
+        return self.explainer.explain(variables, query, parameters, sample)
 
     def _refreshed(
         self, variables: Variables, statement: Statement, parameters: Any

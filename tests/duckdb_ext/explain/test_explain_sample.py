@@ -1,0 +1,84 @@
+"""explain_llm(.., sample := n): how sure the model is, by asking a few prompts of each call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sql_fixtures import Made
+
+from relserve.errors import Failure, FailureKind, UsageError
+from relserve.session.sureness import QUANTILES
+
+
+def sampled(made: Made, sql: str, sample: int = 20) -> tuple[list[dict[str, Any]], str]:
+    """The table's rows, and what is printed."""
+    found = made.con.explain_llm(sql, sample=sample)
+    return found.table.to_pylist(), str(found).replace("\n", " ")
+
+
+def test_without_a_sample_nothing_is_asked(made: Made) -> None:
+    (row,) = made.con.explain_llm("SELECT llm_prob('Good? {}', body) FROM p").table.to_pylist()
+    assert made.engine.num_prompts == 0
+    assert (row["sampled"], *(row[name] for name in QUANTILES)) == (None,) * 4
+
+
+def test_a_sample_is_asked_all_over_and_told(made: Made) -> None:
+    (row,), said = sampled(made, "SELECT llm_prob('Good? {}', body) FROM p")
+    assert made.engine.num_prompts == 20
+    assert row["sampled"] == 20
+    assert 0.5 <= row["sure_p10"] <= row["sure_p50"] <= row["sure_p90"] <= 1
+    assert "#1, a sample of 20 prompts: the median confidence is 0." in said
+    (told,) = made.con.session.history.query_rows()
+    assert [told[name] for name in QUANTILES] == [row[name] for name in QUANTILES]
+    assert [told["distinct_prompts"], told["function"]] == [20, "llm_prob"]
+
+
+def test_filters_and_labels_are_weighed_by_their_own_prompts(made: Made) -> None:
+    rows, _ = sampled(
+        made,
+        "SELECT llm_classify('b {}', body, choices := ['x', 'y']) FROM p WHERE llm_filter('a {}', title)",
+        3,
+    )
+    assert [row["sampled"] for row in rows] == [3, 3]
+    assert made.engine.num_prompts == 6
+    prompts = [prompt for each in made.engine.submissions for prompt in each.prompts]
+    assert prompts[0].startswith("Answer with exactly one of: yes, no.\na ")
+
+
+def test_few_prompts_are_all_asked_and_each_question_counts(made: Made) -> None:
+    questions = json.dumps({name: {"type": "noul", "instructions": f"{name}?"} for name in "ab"})
+    sql = f"SELECT llm_decide(body, '{questions}') FROM p WHERE id < 4"
+    (row,), said = sampled(made, sql)
+    assert row["sampled"] == 2 * row["distinct_prompts"] == 8
+    assert "a sample of 4 prompts" in said
+    assert "(8 questions)" in said
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT llm('s {}', body) FROM p", "#1 was not sampled: llm() has no probabilities."),
+        (
+            "SELECT llm_prob('{}', llm('s {}', body)) FROM p",
+            "#2 was not sampled: its prompts hold another call's answers.",
+        ),
+    ],
+)
+def test_what_cannot_be_sampled_is_said(made: Made, sql: str, why: str) -> None:
+    _, said = sampled(made, sql)
+    assert why in said
+    assert made.engine.num_prompts == 0
+
+
+def test_a_sample_of_which_no_row_is_answered_says_so(made: Made) -> None:
+    made.engine.script = lambda prompt, submission: Failure(FailureKind.REFUSED, "no")
+    rows, said = sampled(made, "SELECT llm_prob('Good? {}', body, on_error := 'raise') FROM p")
+    assert rows[0]["sampled"] == 0
+    assert "none was answered; llm_errors() says why." in said
+
+
+def test_the_number_of_a_sample_is_checked(made: Made) -> None:
+    with pytest.raises(UsageError, match="sample is a whole number of prompts, such as 20, not -1"):
+        made.con.explain_llm("SELECT llm('s {}', body) FROM p", sample=-1)
