@@ -91,8 +91,25 @@ def _calibrated(
     (site,) = sites
     truths = [_truth_of(site, row["wanted"]) for row in labelled]
     probabilities = [probabilities_of(site, row["given"]) for row in labelled]
+    _check_untouched(run, site, probabilities)
     engine = state.session.find_engine(site.options.model)
     return calibrate(name, site, engine, probabilities, truths, run.cancel)
+
+
+def _check_untouched(run: StatementRun, site: CallSite, probabilities: Sequence[Sequence[float]]) -> None:
+    """See that the probabilities are answers of the call: 1 - llm_prob(..) looks like some, too.
+
+    Raises:
+        UsageError: one is none.
+    """
+    answers = run.memo.known(site).values() if run.memo.keeps else ()
+    told = {tuple(probabilities_of(site, answer)) for answer in answers if answer is not None}
+    for each in probabilities if told else ():
+        if tuple(each) not in told:  # JSON keeps every digit
+            raise UsageError(
+                f"{each[0]!r} is no answer of {site.function}() but was made of one, such as by 1 - ..: "
+                "calibrate the call itself, with nothing around it"
+            )
 
 
 def _truth_of(site: CallSite, label: str) -> int:

@@ -96,6 +96,10 @@ def test_it_works_without_prefetch(
         ("'rows', 0.5, label, name := 'x'", "takes one call of llm_prob or llm_probs, .* here are 0"),
         (f"'rows', {CALL} * llm_prob('b {{}}', text), label, name := 'x'", "here are 2"),
         (f"'rows', {CALL} > 0.5, label, name := 'x'", "is not what llm_prob() gives: calibrate"),
+        (
+            f"'rows', 1 - {CALL}, label, name := 'x'",
+            "is no answer of llm_prob() but was made of one, such as by",
+        ),
         (f"'rows', 3 + {CALL}, label, name := 'x'", "is not what llm_prob() gives"),
         (f"'rows', {CALL}::VARCHAR, label, name := 'x'", "is not what llm_prob() gives"),
         (
