@@ -154,7 +154,7 @@ class SpendingError(RelserveError):
 
 
 class QuotaError(RelserveError):
-    """A user of a server has used up their tokens; more may be asked in `wait_s` seconds."""
+    """A user of a server has used up their tokens or calls; more may be asked in `wait_s` seconds."""
 
     def __init__(self, message: str, wait_s: float) -> None:
         self.wait_s = wait_s

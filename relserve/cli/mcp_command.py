@@ -42,6 +42,10 @@ def mcp_command(
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="US dollars that a call may cost (default: any).")
     ] = None,
+    calls_at_once: Annotated[int, typer.Option(min=1, help="Calls that a user may have under way.")] = 16,
+    calls_per_minute: Annotated[
+        int, typer.Option(min=1, help="Calls that a user may make in a minute.")
+    ] = 240,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
 ) -> None:
     """Serve a DuckDB database to agents over the Model Context Protocol (MCP), for Claude, Cursor and others.
@@ -69,5 +73,6 @@ def mcp_command(
         database=db, host=host, users=users, tls_cert=tls_cert, tls_key=tls_key, read_only=db is not None,
         model=model, examples=examples, cache=cache, only_granted=only_granted,
     )  # fmt: skip
-    limits = ToolLimits(rows, seconds, Limits(max_rows, max_tokens_total, max_cost))
+    asked = Limits(max_rows, max_tokens_total, max_cost)
+    limits = ToolLimits(rows, seconds, asked, calls_at_once, calls_per_minute)
     asyncio.run(mcp.serve(options, limits, http))

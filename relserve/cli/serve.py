@@ -8,6 +8,7 @@ import logging
 import sys
 
 from relserve.engines.registry import announce, announce_with_times
+from relserve.errors import UsageError
 from relserve.machine.memory_limit import limit_memory
 from relserve.server.log_lines import OneLine
 from relserve.server.openai.gateway import Gateway
@@ -48,7 +49,14 @@ async def _serve(options: ServerOptions) -> None:
             announce(f"the page is at {await _serve_page(server, options.http_port, places.page, stack)}")
         serves_openai = options.openai_port is not None
         gateway = await _serve_openai(server, places.openai, stack) if serves_openai else None
-        await server.run(lambda: announce(_where(server)), gateway.close if gateway else None)
+        agents = await stack.enter_async_context(contextlib.AsyncExitStack())
+        if options.mcp_port is not None:
+            await _serve_mcp(server, options.mcp_port, places.mcp, agents)
+
+        async def end() -> None:
+            await asyncio.gather(agents.aclose(), *([gateway.close()] if gateway else []))
+
+        await server.run(lambda: announce(_where(server)), end)
 
 
 async def _serve_page(server: Server, port: int, most: int, stack: contextlib.AsyncExitStack) -> str:
@@ -68,6 +76,16 @@ async def _serve_openai(server: Server, most: int, stack: contextlib.AsyncExitSt
     url = _url(options, options.host, await stack.enter_async_context(serves))
     announce(f"OpenAI's API for the model {server.engine.model!r} is at {url}v1; {gateway.who_may}")
     return gateway
+
+
+async def _serve_mcp(server: Server, port: int, most: int, stack: contextlib.AsyncExitStack) -> None:
+    try:
+        from relserve.server.mcp.limits import ToolLimits
+        from relserve.server.mcp.start import serving_mcp
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--mcp needs {error.name}: pip install 'relserve[mcp]'") from error
+    url = await stack.enter_async_context(serving_mcp(server, ToolLimits(), port, "--mcp", most))
+    announce(f"MCP clients connect to {url}")
 
 
 def _url(options: ServerOptions, host: str, port: int) -> str:

@@ -60,6 +60,10 @@ def serve_command(
         int | None,
         typer.Option(min=0, max=65535, metavar="PORT", help="OpenAI's API, answered by the same engine."),
     ] = None,
+    mcp: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="PORT", help="Tools for agents over MCP, at /mcp."),
+    ] = None,
     share_cache: Annotated[
         bool, typer.Option("--share-cache", help="Users share kept answers and the engine's prefix cache.")
     ] = False,
@@ -76,6 +80,7 @@ def serve_command(
     * `relserve serve shop.db`, and then `psql -h 127.0.0.1 -p 5433`
     * `relserve serve --examples --model http://127.0.0.1:8000/v1 --http 8080`
     * `relserve serve --openai 8000`, and then any OpenAI client with http://127.0.0.1:8000/v1
+    * `relserve serve shop.db --mcp 8765`, and then any MCP client with http://127.0.0.1:8765/mcp
     * `relserve user add ann`, then
       `relserve serve shop.db --host 0.0.0.0 --users users.json --tls-cert cert.pem --tls-key key.pem`
     """
@@ -89,7 +94,8 @@ def serve_command(
             read_only=read_only, allow_files=allow_files, max_connections=max_connections, model=model,
             examples=examples, cache=cache, statement_timeout_s=statement_timeout,
             idle_timeout_s=idle_timeout, log_statements=log_statements, log_texts=log_texts, http_port=http,
-            http_token=http_token, openai_port=openai, share_cache=share_cache, only_granted=only_granted,
-            reserved_connections=reserved_connections, longest_statement_s=longest_statement or None,
+            http_token=http_token, openai_port=openai, mcp_port=mcp, share_cache=share_cache,
+            only_granted=only_granted, reserved_connections=reserved_connections,
+            longest_statement_s=longest_statement or None,
         )
     )  # fmt: skip

@@ -47,7 +47,7 @@ MinuteTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="The 
 DayTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="The same, in any 24 hours.")]
 AtOnce = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help="Requests of OpenAI clients at once (default: no limit)."),
+    typer.Option(min=0, metavar="N", help="Requests of OpenAI clients, and calls of MCP clients, at once."),
 ]
 Connections = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="Clients of SQL at once (default: no limit).")

@@ -19,6 +19,7 @@ class ServerOptions:
         log_statements: a file to which a line a statement is written, "-" for stderr; None: none is.
         http_port: of the page; None: there is none.
         openai_port: of OpenAI's API; None: there is none.
+        mcp_port: of the tools for agents; None: there is none.
         reserved_connections: of `max_connections`, those that are kept for admins.
         longest_statement_s: of users who are no admins and have no such limit of their own; None: none.
         only_granted: whether users may use only what they own or what was granted, as in PostgreSQL; else
@@ -45,6 +46,7 @@ class ServerOptions:
     http_port: int | None = None
     http_token: str | None = None
     openai_port: int | None = None
+    mcp_port: int | None = None
     share_cache: bool = False
     only_granted: bool = False
     reserved_connections: int = 3

@@ -17,7 +17,8 @@ OTHERS = 320  # the database's files, an engine's sockets, a model server's (256
 BATCH = 16  # sockets that asyncio accepts at one go, before any of them can be hung up on
 _BURST = 6 * BATCH  # of a port: it takes that many turns of the loop from one's coming to its going
 QUEUE = 1024  # sockets that wait in the kernel to be accepted
-_FILES_OF_PAGE, _FILES_OF_OPENAI = 1, 2  # of a socket: a request to OpenAI's API has one to the engine, too
+# Of a socket: a request to OpenAI's API has one to the engine, too.
+_FILES_OF_PAGE, _FILES_OF_OPENAI, _FILES_OF_MCP = 1, 2, 1
 
 
 class Places(NamedTuple):
@@ -25,6 +26,7 @@ class Places(NamedTuple):
 
     page: int
     openai: int
+    mcp: int
 
 
 def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_files) -> Places:
@@ -38,21 +40,23 @@ def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_f
     """
     page = 0 if options.http_port is None else _FILES_OF_PAGE
     openai = 0 if options.openai_port is None else _FILES_OF_OPENAI
+    mcp = 0 if options.mcp_port is None else _FILES_OF_MCP
+    each = page + openai + mcp
     kept = files_kept(options)
-    allowed = allow(kept + (page + openai) * MOST)
-    needed = kept + (page + openai) * LEAST
+    allowed = allow(kept + each * MOST)
+    needed = kept + each * LEAST
     if allowed < needed:
         raise UsageError(
             f"--max-connections {options.max_connections} needs {needed:,} open files, and this process may "
             f"have {allowed:,}: raise its limit (ulimit -n), or let fewer clients in"
         )
-    most = (allowed - kept) // max(page + openai, 1)
-    return Places(most, most)
+    most = (allowed - kept) // max(each, 1)
+    return Places(most, most, most)
 
 
 def files_kept(options: ServerOptions) -> int:
     """How many open files no socket of HTTP may have."""
-    num_ports = 3 - (options.http_port, options.openai_port).count(None)
+    num_ports = 4 - (options.http_port, options.openai_port, options.mcp_port).count(None)
     return options.max_connections + MAX_WAITING + OTHERS + num_ports * _BURST
 
 

@@ -134,6 +134,7 @@ class Server:
         finally:
             listener.close()
             await asyncio.gather(self._end(), *([ends()] if ends else []))
+            self.close()
 
     def stop(self) -> None:
         """End soon; from any thread."""
@@ -325,7 +326,6 @@ class Server:
         deadline_s = time.monotonic() + END_S
         while self._workers and time.monotonic() < deadline_s:
             await asyncio.sleep(0.05)
-        self.close()
 
 
 def _log_of(options: ServerOptions) -> StatementLog | None:

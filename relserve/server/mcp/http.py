@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,13 +33,12 @@ def http_app(made: MCPServer[Any], users: Users | None, host: str) -> ASGIApp:
     return _WithLifespan(app, AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Keys(users))))
 
 
-def user_of(context: Context[Any, Any], users: Users) -> User:
-    """Who sends a request, whose key was good, as the users' file says now.
+def user_of(request: Any, users: Users) -> User:
+    """Who sends an HTTP request, whose key was good, as the users' file says now.
 
     Raises:
         ForbiddenError: the user is gone.
     """
-    request: Any = context.request_context.request
     user = users.find(request.user.access_token.client_id)
     if user is None:
         raise ForbiddenError("the user of this key is gone")

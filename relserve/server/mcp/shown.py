@@ -131,7 +131,7 @@ class LabelCount:
 
 
 def rows_of(table: pa.Table) -> list[list[Any]]:
-    """Rows as JSON has them: dates, decimals and bytes as texts, long texts cut.
+    """Rows as JSON has them: dates, decimals, bytes and numbers that are not finite as texts, long texts cut.
 
     Raises:
         UsageError: a date or time is none of Python's, as infinity is.
@@ -165,9 +165,18 @@ def asked_of(records: Sequence[QueryRecord]) -> AskedSum:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    shown = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    shown = _finite(msgspec.to_builtins(value, str_keys=True, enc_hook=str))
     is_nested = isinstance(shown, list | dict)
     text = msgspec.json.encode(shown).decode() if is_nested else str(shown)
     return f"{text[:LONGEST]}.. ({len(text):,} characters)" if len(text) > LONGEST else shown
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities, which JSON has not, as the words that DuckDB's to_json writes."""
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
-
-from mcp.server.mcpserver import Context
 
 from relserve.api import login_name
 from relserve.server.mcp.http import http_app, user_of
-from relserve.server.mcp.limits import ToolLimits
+from relserve.server.mcp.limits import ToolLimits, UserCalls
 from relserve.server.mcp.tools import mcp_server
 from relserve.server.options import ServerOptions
 from relserve.server.page.serving import serving
+from relserve.server.places import MOST
 from relserve.server.server import Server
 from relserve.server.users.exposure import check_exposed
 from relserve.server.users.users import User
@@ -37,17 +38,37 @@ async def serve_http(
     Raises:
         UsageError: nothing can listen there, or others could come in.
     """
+    async with serving_mcp(server, limits, port, "--http") as url:
+        is_up(url)
+        await ends.wait()
+
+
+@asynccontextmanager
+async def serving_mcp(
+    server: Server, limits: ToolLimits, port: int, option: str, most: int = MOST
+) -> AsyncIterator[str]:
+    """The tools are served over HTTP while inside; gives their URL. At the end, calls under way are ended.
+
+    Args:
+        option, most: as of `serving`.
+
+    Raises: as `serve_http`.
+    """
     options, users = server.options, server.users
     check_exposed(options.host, options.tls_cert is not None, users is not None)
     nobody = User(login_name() or "mcp")
 
-    def who(context: Context[Any, Any] | None) -> User:
-        return nobody if users is None or context is None else user_of(context, users)
+    def who(request: Any) -> User:
+        return nobody if users is None else user_of(request, users)
 
-    app = http_app(mcp_server(server, limits, who), users, options.host)
-    async with serving(app, options.host, port, server.tls) as bound:
-        is_up(f"{'https' if server.tls else 'http'}://{options.host}:{bound}/mcp")
-        await ends.wait()
+    calls = UserCalls(limits, time.monotonic)
+    app = http_app(mcp_server(server, limits, who, calls), users, options.host)
+    try:
+        async with serving(app, options.host, port, server.tls, option, most) as bound:
+            host = f"[{options.host}]" if ":" in options.host else options.host
+            yield f"{'https' if server.tls else 'http'}://{host}:{bound}/mcp"
+    finally:
+        await calls.all_ended()  # uvicorn cancels them, and does not wait
 
 
 async def run(

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from relserve_duckdb import Connection
 
-from relserve.errors import OptionError, UsageError
+from relserve.errors import Cancelled, OptionError, UsageError
 from relserve.linking.schema import Column, Table, quoted
 from relserve.server.histories import ClientHistory
 from relserve.server.mcp.limits import ToolLimits, least
@@ -54,7 +54,8 @@ class ToolWork:
 
     def __init__(self, server: Server, user: User, limits: ToolLimits) -> None:
         self._server, self._user, self._limits = server, user, limits
-        self.client, self.longest_s = ToolClient(), user.longest_statement_s
+        own, of_all = user.longest_statement_s, server.options.longest_statement_s
+        self.client, self.longest_s = ToolClient(), of_all if own is None else own
         self._is_cancelled = False
         self._con: Connection | None = None
         self._history: ClientHistory | None = None
@@ -67,7 +68,13 @@ class ToolWork:
 
     @contextmanager
     def connected(self) -> Iterator[ToolWork]:
-        """The work has its connection inside."""
+        """The work has its connection inside.
+
+        Raises:
+            Cancelled: it was cancelled while it waited for a thread.
+        """
+        if self._is_cancelled:
+            raise Cancelled("the call was cancelled before it began")
         user = as_plain(self._user)
         self._history = self._server.history(user)
         con = self._server.connect(user, self._history, self.client)

@@ -55,8 +55,8 @@ class User:
         tokens_per_hour: of prompts and replies together, in any 60 minutes; None: no limit. So are
             `tokens_per_minute`, in any 60 seconds, and `tokens_per_day`, in any 24 hours.
         deadline_s: of their calls and questions that give none, in seconds; None: the server's own.
-        requests_at_once: of OpenAI clients; None: no limit.
-        keys: of OpenAI clients, as `keys.KeptKey` writes them.
+        requests_at_once: of OpenAI clients, and calls of MCP clients; None: no limit.
+        keys: of OpenAI and MCP clients, as `keys.KeptKey` writes them.
         slo: the class of their calls that give none, by name; None: the server's own.
         is_read_only: may change nothing, whatever was granted.
         connections_at_once: of clients of SQL; None: no limit of the user's own.

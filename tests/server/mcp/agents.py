@@ -73,11 +73,17 @@ class ServedAgents:
     @asynccontextmanager
     async def client(self, key: str | None = None, **options: Any) -> AsyncIterator[Client]:
         """The SDK's own."""
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, verify=False) as http:
-            transport = streamable_http_client(self.url, http_client=http)
-            async with Client(transport, **options) as client:
-                yield client
+        async with client_of(self.url, key, **options) as client:
+            yield client
+
+
+@asynccontextmanager
+async def client_of(url: str, key: str | None = None, **options: Any) -> AsyncIterator[Client]:
+    """The SDK's own client of a server."""
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, verify=False) as http:
+        async with Client(streamable_http_client(url, http_client=http), **options) as client:
+            yield client
 
 
 @contextmanager

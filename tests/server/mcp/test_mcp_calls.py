@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from relserve.engines.scripted import ScriptedEngine, by_hash
+from relserve.errors import Cancelled
 from relserve.server.mcp.calls import EVERY_S
 from relserve.server.mcp.limits import ToolLimits
 from relserve.server.mcp.tools import mcp_server
+from relserve.server.mcp.work import ToolWork
 from relserve.server.options import ServerOptions
 from relserve.server.server import Server
 from relserve.server.users.users import User
@@ -152,3 +156,51 @@ def test_many_slow_calls_hold_up_no_other(tmp_path: Path) -> None:
 
     with served(engine, database=shop(tmp_path), read_only=True) as here:
         assert "cast it to VARCHAR" in asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("limits", "own", "told_why"),
+    [
+        (ToolLimits(calls_at_once=2), None, "may have 2 calls at once"),
+        (ToolLimits(), 2, "may have 2 calls at once"),
+        (ToolLimits(calls_per_minute=2), None, r"has made 2 calls in a minute: wait \d+ seconds"),
+    ],
+)
+def test_a_user_makes_so_many_calls(
+    tmp_path: Path,
+    book: Book,  # noqa: F811
+    limits: ToolLimits,
+    own: int | None,
+    told_why: str,
+) -> None:
+    """Resources are calls, too; another user's are others."""
+    keys = book.add("ann", requests_at_once=own), book.add("bob")
+    engine = ScriptedEngine(by_hash, pause_s=1000)
+
+    async def scene() -> list[Any]:
+        async with here.client(keys[0]) as ann, here.client(keys[1]) as bob:
+            async with anyio.create_task_group() as group:
+                for number in range(2):
+                    sql = f"SELECT llm('{number}: {{review}}', review) FROM reviews LIMIT 1"
+                    group.start_soon(partial(told, ann, "query", sql=sql))
+                await asyncio.to_thread(wait_until, lambda: len(engine.submissions) == 2)
+                found = [await told(ann, "list_tables"), await told(bob, "query", sql="SELECT 1")]
+                with pytest.raises(MCPError) as refused:
+                    await ann.read_resource("relserve://tables")
+                group.cancel_scope.cancel()
+            return [*found, str(refused.value)]
+
+    with served(engine, limits, database=shop(tmp_path), read_only=True, users=book.path) as here:
+        refused, others, refused_too = asyncio.run(scene())
+    assert re.search(told_why, refused)
+    assert re.search(told_why, refused_too)
+    assert others["rows"] == [[1]]
+
+
+def test_a_call_that_is_cancelled_while_it_waits_for_a_thread_does_not_begin(tmp_path: Path) -> None:
+    server = Server(ServerOptions(database=shop(tmp_path), read_only=True), ScriptedEngine())
+    work = ToolWork(server, User("ann"), ToolLimits())
+    work.cancel()
+    with pytest.raises(Cancelled), work.connected():
+        pass
+    server.close()

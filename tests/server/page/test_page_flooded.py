@@ -72,13 +72,14 @@ def test_sockets_of_the_page_leave_files_for_sql(addresses: tuple[int, str]) -> 
     [
         ({"http_port": 1}, 50, 50), ({"openai_port": 1}, 50, 25),
         ({"http_port": 1, "openai_port": 1}, 3 * LEAST, LEAST),
+        ({"http_port": 1, "openai_port": 1, "mcp_port": 1}, 4 * LEAST, LEAST),
         ({"http_port": 1, "openai_port": 1}, 100_000, MOST),
     ],
 )  # fmt: skip
 def test_what_is_left_is_shared(ports: dict[str, int], left: int, expected: int) -> None:
     options = ServerOptions(max_connections=CLIENTS, **ports)
     places = places_of(options, lambda wanted: min(wanted, files_kept(options) + left))
-    assert places == (expected, expected)
+    assert places == (expected, expected, expected)
 
 
 @pytest.mark.parametrize(("ports", "left"), [({}, -1), ({"http_port": 1}, LEAST - 1)])
