@@ -206,8 +206,9 @@ class Settings:
     engine: str = _setting(
         OWN,
         "who runs a local model: 'shared', one process for all processes of this user, started on demand, "
-        "or 'own', this process for itself. If unset, the commands sql, explain and shell, and fleets, use "
-        "'shared'; Python programs use a shared engine if one runs",
+        "or 'own', this process for itself. If unset, the commands sql, explain, shell, ask, evaluate, "
+        "serve and mcp, and fleets, use 'shared'; Python programs use a shared engine if one runs, and "
+        "otherwise 'own'",
         _engine,
     )
     engine_idle_min: float = _setting(

@@ -7,7 +7,18 @@
   {%- set on_change = 'ask' if flags.FULL_REFRESH else on_change -%}
   {%- for name, expression in (model.config.meta.llm_columns or {}).items() %}
     call llm_materialize(
-      $relserve${{ this }}$relserve$, '{{ name }}', $relserve${{ expression }}$relserve$, on_change := '{{ on_change }}'
+      {{ relserve.text(this) }}, {{ relserve.text(name) }}, {{ relserve.text(expression) }},
+      on_change := {{ relserve.text(on_change) }}
     );
   {%- endfor %}
+{%- endmacro %}
+
+{#- A text as a literal of SQL. -#}
+{% macro text(value) -%}
+  '{{ value | string | replace("'", "''") }}'
+{%- endmacro %}
+
+{#- A name in quotes; dbt's own `adapter.quote` leaves those inside it as they are. -#}
+{% macro quoted(name) -%}
+  "{{ name | string | replace('"', '""') }}"
 {%- endmacro %}

@@ -6,12 +6,12 @@
 {% macro new_or_changed(columns, answer) -%}
   {%- if is_incremental() -%}
     {%- set hashed = relserve.hash_of(columns) -%}
-    {{ hashed }} not in (select {{ hashed }} from {{ this }} where {{ adapter.quote(answer) }} is not null)
+    {{ hashed }} not in (select {{ hashed }} from {{ this }} where {{ relserve.quoted(answer) }} is not null)
   {%- else -%}
     true
   {%- endif -%}
 {%- endmacro %}
 
 {% macro hash_of(columns) -%}
-  md5_number(to_json([{% for each in columns %}{{ adapter.quote(each) }}::varchar{{ ", " if not loop.last }}{% endfor %}])::varchar)
+  md5_number(to_json([{% for each in columns %}{{ relserve.quoted(each) }}::varchar{{ ", " if not loop.last }}{% endfor %}])::varchar)
 {%- endmacro %}
