@@ -173,7 +173,7 @@ def _value(value: Any) -> Any:
 
 def _finite(value: Any) -> Any:
     """The value with NaN and infinities, which JSON has not, as the words that DuckDB's to_json writes."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
