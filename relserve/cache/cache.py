@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from relserve.cache.faults import is_damage, move_aside, what_to_do
-from relserve.cache.store import CacheEntry, KeptReply, NotOurs, Store
+from relserve.cache.store import CacheEntry, KeptTexts, NotOurs, Store
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class AnswerCache:
         """False in a forked child, which must not use its parent's database handles."""
         return os.getpid() == self._owner
 
-    def find(self, fingerprint: str, keys: Sequence[bytes], uses: bool = True) -> dict[bytes, KeptReply]:
+    def find(self, fingerprint: str, keys: Sequence[bytes], uses: bool = True) -> dict[bytes, str]:
         """The kept replies of the keys, of one model; never raises.
 
         Args:
@@ -82,11 +82,11 @@ class AnswerCache:
             return {}
         with self._changed:  # before the file: what is no longer here is there
             pending = [self._pending[key] for key in keys if key in self._pending]
-        found = {entry.key: KeptReply(entry.text, False) for entry in pending}
-        found |= self._read(keys)
+        kept = self._read(keys)
+        found = {entry.key: entry.text for entry in pending} | kept.texts
         if found and uses:
             with self._changed:
-                self._touched.update(key for key, one in found.items() if one.stale)
+                self._touched.update(kept.stale)
                 self._hits[fingerprint] += len(found)
                 self._wake()
         return found
@@ -139,20 +139,20 @@ class AnswerCache:
             self._thread.start()
         self._changed.notify_all()
 
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, KeptReply]:
+    def _read(self, keys: Sequence[bytes]) -> KeptTexts:
         with self._reading:
             while not self._rests:  # again on a new file, where the first was damaged
                 try:
                     if self._reader is None or not self._reader.is_current:
                         if not self.path.exists():
-                            return {}
+                            break
                         self._reader = self._opened(self._reader, READ_WAIT_S)
                     self._reader.prepare()
                     return self._reader.read(keys)
                 except (sqlite3.Error, OSError, NotOurs) as error:
                     self._mend(self._reader, error)
                     self._reader = None
-            return {}
+            return KeptTexts({}, [])
 
     def _write_all(self) -> None:
         """The writing thread: what has come since, at most every COMMIT_EVERY_S."""

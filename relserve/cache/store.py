@@ -39,7 +39,10 @@ CREATE TABLE IF NOT EXISTS answers (
 );
 """
 _KEEP = "INSERT OR REPLACE INTO answers VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
-_FIND = "SELECT key, used, checksum, reply FROM answers WHERE key IN"
+# The keys give the rows' places, which are then read in the order of the file.
+_FIND = (
+    "SELECT key, used, checksum, reply FROM answers WHERE id IN (SELECT id FROM answers WHERE key IN ({}))"
+)
 _TOUCH = "UPDATE answers SET id = (SELECT max(id) + 1 FROM answers), used = ? WHERE key = ?"
 _NAME = (
     "INSERT INTO models (fingerprint, name) VALUES (?, ?) "
@@ -75,11 +78,11 @@ class CacheEntry(NamedTuple):
     output_tokens: int
 
 
-class KeptReply(NamedTuple):
-    """A kept reply; `stale` where it should move to the end of the order of last use."""
+class KeptTexts(NamedTuple):
+    """Kept replies by key, and the keys of those that should move to the end of the order of last use."""
 
-    text: str
-    stale: bool
+    texts: dict[bytes, str]
+    stale: list[bytes]
 
 
 class ModelStats(NamedTuple):
@@ -152,17 +155,19 @@ class Store:
         """Size of what is in it."""
         return (self._pragma("page_count") - self._pragma("freelist_count")) * self._pragma("page_size")
 
-    def read(self, keys: Sequence[bytes]) -> dict[bytes, KeptReply]:
+    def read(self, keys: Sequence[bytes]) -> KeptTexts:
         """The kept replies of the keys; a damaged one counts as missing."""
-        found: dict[bytes, KeptReply] = {}
-        stale = time.time() - TOUCH_AFTER_S
+        found = KeptTexts({}, [])
+        stale_s = time.time() - TOUCH_AFTER_S
         most = min(MOST_AT_ONCE, self._db.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER))
         for i in range(0, len(keys), most):
             part = keys[i : i + most]
-            rows = self._db.execute(f"{_FIND} ({','.join('?' * len(part))})", part)
+            rows = self._db.execute(_FIND.format(",".join("?" * len(part))), part)
             for key, used, checksum, reply in rows:
                 if zlib.crc32(reply, zlib.crc32(key)) == checksum:
-                    found[key] = KeptReply(reply.decode("utf-8", "surrogatepass"), used < stale)
+                    found.texts[key] = reply.decode("utf-8", "surrogatepass")
+                    if used < stale_s:
+                        found.stale.append(key)
         return found
 
     def write(self, entries: Iterable[CacheEntry], touched: Iterable[bytes], hits: Mapping[str, int]) -> None:

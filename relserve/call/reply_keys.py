@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
+from itertools import repeat
 from typing import Any
 
 from relserve.call.answer_types import Grammar
@@ -18,10 +19,11 @@ KEY_BYTES = 16
 def keys_of(fingerprint: str, submission: Submission) -> list[bytes]:
     """A key for each prompt: a hash of the model and of all in the submission that shapes the reply."""
     start_of = lru_cache(maxsize=None)(partial(_start_of, fingerprint, submission))
-    grammars = submission.grammars or [None] * len(submission.prompts)
+    grammars = submission.grammars or repeat(None, len(submission.prompts))
+    same = None if submission.grammars else start_of(None)
     keys = []
     for prompt, grammar in zip(submission.prompts, grammars, strict=True):
-        hashed = start_of(grammar).copy()
+        hashed = (same or start_of(grammar)).copy()
         hashed.update(prompt.encode("utf-8", "surrogatepass"))
         keys.append(hashed.digest())
     return keys

@@ -12,7 +12,7 @@ from concurrent.futures import wait
 from typing import Any, TypeVar
 
 from relserve.cache.cache import AnswerCache
-from relserve.cache.store import CacheEntry, KeptReply
+from relserve.cache.store import CacheEntry
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.call.reply_keys import keys_of
 from relserve.engines.loop import spawn
@@ -51,6 +51,11 @@ class CachedAnswers:
         """Whether replies are kept."""
         return self._cache is not None and self._confirmed and self._fingerprint is not None
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether replies are kept with the probabilities of their choices."""
+        return self._submission.sampling.read is not None
+
     def find(self, cancel: threading.Event) -> list[Reply]:
         """The kept replies, by the prompts' positions.
 
@@ -58,13 +63,20 @@ class CachedAnswers:
             Cancelled: `cancel` was set while the engine was asked which model it has.
             RelserveError: the engine is not to be had, as `Engine.answer` would say.
         """
-        found = self._kept(cancel, uses=True) or {}
-        return [
-            # No usage: nothing was computed for it this time.
-            reply_of(i, one.text, self._submission)
-            for i, key in enumerate(self._keys)
-            if (one := found.get(key)) is not None
-        ]
+        # No usage: nothing was computed for it this time.
+        return [reply_of(i, text, self._submission) for i, text in zip(*self.find_texts(cancel), strict=True)]
+
+    def find_texts(self, cancel: threading.Event) -> tuple[list[int], list[str]]:
+        """The positions of the prompts with a kept reply, and these as `kept_text` wrote them.
+
+        Raises: as `find`.
+        """
+        found = self._kept(cancel, uses=True)
+        if not found:
+            return [], []
+        texts = list(map(found.get, self._keys))
+        numbers = [i for i, text in enumerate(texts) if text is not None]
+        return numbers, [text for text in texts if text is not None]
 
     def known(self, cancel: threading.Event) -> set[int] | None:
         """Which of the prompts have a kept reply, without using any; None where no answers are kept.
@@ -100,7 +112,7 @@ class CachedAnswers:
             made = [CacheEntry(self._keys[i], *model, kept_text(r), *_tokens(r.usage)) for i, r in replies]
             self._cache.keep(made)
 
-    def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, KeptReply] | None:
+    def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, str] | None:
         """What the cache has of the prompts, by key; None where no answers are kept."""
         if self._cache is None:
             return None

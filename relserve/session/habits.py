@@ -13,6 +13,7 @@ from relserve.call.decisions import Decision, Distribution, Labelling
 from relserve.call.loops import loop_start
 from relserve.call.options import FUNCTIONS
 from relserve.call.relquery import CallSite, Reply
+from relserve.call.vectors import Vector
 from relserve.call.verbatim import Quote
 
 FEWEST = 30  # prompts of which it is told
@@ -26,7 +27,7 @@ class Habit(Protocol):
     """Counts what a habit of the model shows in, over the rounds of one relQuery."""
 
     def add(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
-        """Take a batch: replies, and the answers that they are."""
+        """Take a batch of answers, and the replies that they were; of kept answers there are none."""
 
     def text(self, function: str) -> str:
         """What to tell; "" for nothing."""
@@ -83,7 +84,7 @@ class LoopingTexts:
 
     def add(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
         """See `Habit`."""
-        self.num += len(replies)
+        self.num += len(answers)
         self.num_looping += sum(reply.cut and loops(reply.text or "") for reply in replies)
 
     def text(self, function: str) -> str:
@@ -113,10 +114,10 @@ class FirstHabit:
 
 
 def habit_of(site: CallSite, model: str) -> Habit | None:
-    """What to count of a call's answers; None for made-up ones."""
-    if model == "scripted":
-        return None
+    """What to count of a call's answers; None for made-up ones, and for vectors."""
     kind, remedy = site.answer_type, _remedy(site)
+    if model == "scripted" or isinstance(kind, Vector):
+        return None
     if isinstance(kind, Text):
         return FirstHabit((LoopingTexts(), SameAnswer(remedy)))
     return SameAnswer(remedy, isinstance(kind, (Extract, Quote, Distribution, Labelling, Decided)))

@@ -94,7 +94,7 @@ class Recorder:
         self._history.spend(record, self._kind, counts)
 
     def saw(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
-        """A batch of replies, and the answers that they are: how sure, and perhaps a habit of the model's."""
+        """A batch of answers, and see `Habit.add`: how sure they are, and perhaps a habit of the model's."""
         record = self.record
         with self._lock:
             if record.sureness is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from relserve.call.answer_types import Answer, Grammar, judge_cut
@@ -69,6 +70,12 @@ class ReplyReader:
         if grammars is None:
             return list(map(self._read, replies))
         return list(map(self._read, replies, grammars))
+
+    def read_texts(self, texts: Sequence[str], grammars: Grammars | None = None) -> list[Answer]:
+        """As `read_all`, of whole texts of whose probabilities nothing is asked."""
+        if grammars is None and self._kind.grammar is None:
+            return list(map(self._kind.parse, texts))
+        return list(map(self._read, map(Reply, repeat(0), texts), grammars or repeat(None)))
 
     def _read(self, reply: Reply, grammar: Grammar | None = None) -> Answer:
         if isinstance(self._kind, Decision):

@@ -14,7 +14,7 @@ from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
-from relserve.session.folding import FoldedRows, Key
+from relserve.session.folding import FoldedRows, Grammars, Key
 from relserve.session.likely_spending import size_of
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.progress import Progress
@@ -101,11 +101,16 @@ class Round:
 
     def take_cached(self) -> None:
         """Take what the answer cache has."""
-        found = list(self._find())
-        good = self._good(self._read([reply.index for reply in found], found))
-        if good.numbers:
-            self.num_cached = len(good.numbers)
-            self._take(good, self.num_cached)
+        numbers, answers = self._find() if self.todo else ((), ())
+        is_good = [
+            answer.failure is None and self.answers[number] is None
+            for number, answer in zip(numbers, answers, strict=True)
+        ]
+        numbers, answers = list(compress(numbers, is_good)), list(compress(answers, is_good))
+        if numbers:
+            self.num_cached = len(numbers)
+            self._put(numbers, answers, Usage(), self.num_cached)
+            self._recorder.saw((), answers)
             self.todo = self._unanswered()
             self._show()
 
@@ -152,26 +157,35 @@ class Round:
     def _unanswered(self) -> list[int]:
         return [number for number, answer in enumerate(self.answers) if answer is None]
 
-    def _find(self) -> Iterable[Reply]:
-        found = self._cached.find(self._watch.cancel) if self.todo else []
-        return (reply for reply in found if self.answers[reply.index] is None)
+    def _find(self) -> tuple[Sequence[int], Sequence[Answer]]:
+        """What the answer cache has, by the prompts' numbers."""
+        if self._cached.has_probabilities:
+            found = self._cached.find(self._watch.cancel)
+            read = self._read([reply.index for reply in found], found)
+            return read.numbers, read.answers
+        # A reply for each text would take as long as all else here.
+        numbers, texts = self._cached.find_texts(self._watch.cancel)
+        return numbers, self._reader.read_texts(texts, self._own_grammars(numbers))
 
-    def _take(self, read: ReadReplies, num_cached: int = 0) -> None:
-        """Put the answers of a batch in their places and on record."""
-        for number, reply, answer in zip(*read, strict=True):
-            self.answers[number] = answer
-            if reply.times is not None:
-                self._times.append(reply.times)
-        if self._known is not None:
-            keys = (self._keys[number] for number in read.numbers)
-            self._known.update(zip(keys, read.answers, strict=True))
+    def _take(self, read: ReadReplies) -> None:
+        """Put the answers of a batch of replies in their places and on record."""
+        self._times += [reply.times for reply in read.replies if reply.times is not None]
         usage = Usage.total(reply.usage for reply in read.replies)
-        self._recorder.add_replies(len(read.numbers), num_cached, self._num_rows(read.numbers), usage)
+        self._put(read.numbers, read.answers, usage)
         self._recorder.saw(read.replies, read.answers)
         both = zip(read.numbers, read.answers, strict=True)
         if failed := [(number, answer) for number, answer in both if answer.failure is not None]:
             self.num_over_context += sum(_is_over_context(answer) for _, answer in failed)
             self._record_failures(failed)
+
+    def _put(
+        self, numbers: Sequence[int], answers: Sequence[Answer], usage: Usage, num_cached: int = 0
+    ) -> None:
+        for number, answer in zip(numbers, answers, strict=True):
+            self.answers[number] = answer
+        if self._known is not None:
+            self._known.update(zip(map(self._keys.__getitem__, numbers), answers, strict=True))
+        self._recorder.add_replies(len(numbers), num_cached, self._num_rows(numbers), usage)
 
     def _num_rows(self, numbers: Iterable[int]) -> int:
         return sum(map(self._folded.num_rows_of.__getitem__, numbers))
@@ -207,9 +221,12 @@ class Round:
 
     def _read(self, numbers: Sequence[int], replies: Sequence[Reply]) -> ReadReplies:
         """The answers that replies are, each to the prompt of this number."""
+        answers = self._reader.read_all(replies, self._own_grammars(numbers))
+        return ReadReplies(numbers, replies, answers)
+
+    def _own_grammars(self, numbers: Sequence[int]) -> Grammars | None:
         own = self._folded.grammars
-        grammars = None if own is None else [own[number] for number in numbers]
-        return ReadReplies(numbers, replies, self._reader.read_all(replies, grammars))
+        return None if own is None else [own[number] for number in numbers]
 
     @staticmethod
     def _good(read: ReadReplies) -> ReadReplies:

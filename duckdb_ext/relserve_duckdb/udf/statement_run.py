@@ -194,8 +194,8 @@ class StatementRun:
         self, wanted: Wanted, site: CallSite, enough: Enough | None = None, announced: int | None = None
     ) -> Iterable[tuple[str, Any]]:
         answers = self._answers_to(wanted, site, enough, announced)
-        failures = (answer.failure for answer in answers)
-        if any(each is not None and each.kind is FailureKind.IN_BATCH for each in failures):
+        failures = [answer.failure for answer in answers if answer.failure is not None]
+        if any(each.kind is FailureKind.IN_BATCH for each in failures):
             self.waits_for_batch = True
         asked = zip(wanted.prompts, answers, strict=True)
         return ((prompt, answer.value) for prompt, answer in asked if answer is not UNASKED)
