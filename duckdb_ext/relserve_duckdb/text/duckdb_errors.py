@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 
+from relserve.errors import OptionError
+
+_OPTION = re.compile(r"(?s)Invalid Input Error: (llm_\w+\(\): \w+ must be .+)")
 _BY_WORDS: dict[str, type[duckdb.Error]] = {
     "Binder Error": duckdb.BinderException, "Catalog Error": duckdb.CatalogException,
     "Connection Error": duckdb.ConnectionException, "Constraint Error": duckdb.ConstraintException,
@@ -20,6 +25,12 @@ _BY_WORDS: dict[str, type[duckdb.Error]] = {
     "Syntax Error": duckdb.SyntaxException, "TransactionContext Error": duckdb.TransactionException,
     "Type Error": duckdb.TypeMismatchException,
 }  # fmt: skip
+
+
+def wrong_option(message: str) -> OptionError | None:
+    """What a table macro of ours says of an option; None where the message is another one."""
+    told = _OPTION.fullmatch(message)
+    return None if told is None else OptionError(told[1])
 
 
 def error_of(message: str) -> duckdb.Error | None:

@@ -16,7 +16,7 @@ from relserve.errors import UsageError
 from relserve.session.clusters import Clusters, find_clusters
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import PlanningOnly
-from relserve_duckdb.udf.similar_macro import vector
+from relserve_duckdb.udf.similar_macro import count, vector
 
 CLUSTER, TOPICS = "llm_cluster", "llm_topics"
 # Key, k, and each distinct text with its vector and how many rows have it.
@@ -30,7 +30,7 @@ NUM_TYPICAL = 5  # members that tell the name of a topic
 def cluster(udf_name: str, key: str) -> str:
     """The parameters and the body of llm_cluster."""
     texts = f"SELECT value::VARCHAR AS label, {vector('value')} AS v FROM system.main.query_table(data)"
-    return f"""(data, value, k := NULL, model := NULL) AS TABLE {_found(texts, udf_name, key)}
+    return f"""(data, value, k := NULL, model := NULL) AS TABLE {_found(CLUSTER, texts, udf_name, key)}
         SELECT d.* EXCLUDE (__llm_text), f.number AS cluster FROM (
             SELECT *, value::VARCHAR AS __llm_text FROM system.main.query_table(data)
         ) d LEFT JOIN __llm_found f ON d.__llm_text = f.label"""
@@ -46,7 +46,8 @@ def topics(udf_name: str, key: str) -> str:
             embed_model := NULL) AS TABLE
         WITH __llm_told AS MATERIALIZED (
             SELECT t, {told} AS told FROM (SELECT value::VARCHAR AS t FROM system.main.query_table(data))
-        ), {_found(texts, udf_name, key).removeprefix("WITH ")},
+            WHERE {count(TOPICS, "k").check}
+        ), {_found(TOPICS, texts, udf_name, key).removeprefix("WITH ")},
         __llm_names AS MATERIALIZED (
             SELECT number, {name} AS topic FROM __llm_found WHERE place <= {NUM_TYPICAL} GROUP BY number
         ), __llm_of AS MATERIALIZED (
@@ -58,14 +59,15 @@ def topics(udf_name: str, key: str) -> str:
         ) d LEFT JOIN __llm_of f ON d.__llm_text = f.t"""
 
 
-def _found(texts: str, udf_name: str, key: str) -> str:
+def _found(function: str, texts: str, udf_name: str, key: str) -> str:
     """A CTE of each distinct text with its cluster; `texts` gives a text and its vector a row."""
+    k = count(function, "k")
     row = "system.main.struct_pack(label := label, vector := v, num_rows := num_rows)"
     return f"""WITH __llm_vectors AS MATERIALIZED (
             SELECT label, system.main.any_value(v) AS v, system.main.count(*) AS num_rows
-            FROM ({texts}) WHERE v IS NOT NULL GROUP BY label
+            FROM ({texts}) WHERE {k.check} AND v IS NOT NULL GROUP BY label
         ), __llm_found AS MATERIALIZED (
-            SELECT system.main.unnest({udf_name}({key}, k::BIGINT, rows), max_depth := 2)
+            SELECT system.main.unnest({udf_name}({key}, {k.value}, rows), max_depth := 2)
             FROM (SELECT system.main.list({row}) AS rows FROM __llm_vectors)
         )"""
 

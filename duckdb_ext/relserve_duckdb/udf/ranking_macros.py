@@ -6,7 +6,7 @@ all macros here.
 
 from __future__ import annotations
 
-from relserve_duckdb.udf.similar_macro import cosine, vector
+from relserve_duckdb.udf.similar_macro import cosine, count, vector
 
 TOP = "llm_top"
 RERANK = "llm_rerank"
@@ -32,13 +32,15 @@ def rerank() -> str:
     """The parameters and the body of llm_rerank."""
     near, given = (vector(name, "embed_model") for name in ("value", "wanted"))
     similarity = cosine(near, given, "value IS NOT NULL")
+    k, among = count(RERANK, "k"), count(RERANK, "among")
     relevance = f"temp.main.llm_prob('{RELEVANCE}', wanted, value, model := model)"
     return f"""(data, value, wanted, k := {MOST_ROWS}, among := {NUM_CANDIDATES}, model := NULL,
             embed_model := NULL) AS TABLE
         WITH __llm_near AS MATERIALIZED (
             SELECT *, {similarity} AS __llm_similarity FROM system.main.query_table(data)
-            ORDER BY __llm_similarity DESC NULLS LAST LIMIT among
+            WHERE {k.check} AND {among.check} ORDER BY __llm_similarity DESC NULLS LAST LIMIT {among.value}
         ), __llm_read AS (SELECT *, {relevance} AS __llm_relevance FROM __llm_near)
         SELECT * EXCLUDE (__llm_similarity, __llm_relevance), __llm_similarity AS similarity,
             __llm_relevance AS relevance
-        FROM __llm_read ORDER BY __llm_relevance DESC NULLS LAST, __llm_similarity DESC NULLS LAST LIMIT k"""
+        FROM __llm_read ORDER BY __llm_relevance DESC NULLS LAST, __llm_similarity DESC NULLS LAST
+        LIMIT {k.value}"""

@@ -6,8 +6,11 @@ macros here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 SIMILAR, DEDUP, SIM_JOIN = "llm_similar", "llm_dedup", "llm_sim_join"
 MOST_ROWS = 10  # where a call says no k
+MOST_PARTNERS = 999_999  # that DuckDB's arg_max gives
 SAME = 0.95  # similarity from which llm_dedup takes two rows for one, where a call says nothing
 
 _VECTORS = r"^(FLOAT|DOUBLE)\[\d*\]$"  # types of values that are vectors, and need no other
@@ -25,19 +28,49 @@ def cosine(left: str, right: str, given: str) -> str:
     return f"CASE WHEN {given} THEN system.main.list_cosine_similarity({left}, {right}) END"
 
 
+class Count(NamedTuple):
+    """A parameter that is a number of rows.
+
+    Attributes:
+        value: the number. DuckDB has it before it plans, so it is some number where `check` fails.
+        check: true, or an error that tells what the parameter must be.
+    """
+
+    value: str
+    check: str
+
+
+def count(function: str, name: str, most: int | None = None) -> Count:
+    """The count that a parameter of a function is; NULL, for all rows, where there is no most."""
+    number = f"TRY_CAST({name} AS BIGINT)"
+    is_right = f"{number} >= 1 AND {number} = TRY_CAST({name} AS DOUBLE)"
+    must = f"{function}(): {name} must be a whole number of 1 or more"
+    null = f"WHEN {name} IS NULL THEN {{}} "
+    if most is not None:
+        is_right, null = f"{is_right} AND {number} <= {most}", ""
+        must = f"{function}(): {name} must be a whole number from 1 to {most}"
+    told = f"system.main.concat('{must}, not ', COALESCE({name}::VARCHAR, 'NULL'))"
+    return Count(
+        f"CASE {null.format('NULL')}WHEN {is_right} THEN {number} ELSE 1 END",
+        f"CASE {null.format('true')}WHEN {is_right} THEN true ELSE system.main.error({told})::BOOLEAN END",
+    )
+
+
 def similar() -> str:
     """The parameters and the body of llm_similar."""
     similarity = cosine(vector("value"), vector("wanted"), "value IS NOT NULL")
-    parameters = f"(data, value, wanted, k := {MOST_ROWS}, model := NULL)"
+    parameters, k = f"(data, value, wanted, k := {MOST_ROWS}, model := NULL)", count(SIMILAR, "k")
     return f"""{parameters} AS TABLE SELECT *, {similarity} AS similarity FROM system.main.query_table(data)
-        ORDER BY similarity DESC NULLS LAST LIMIT k"""
+        WHERE {k.check} ORDER BY similarity DESC NULLS LAST LIMIT {k.value}"""
 
 
 def dedup() -> str:
     """The parameters and the body of llm_dedup. Rows without a vector stay."""
     similarity = _of_rows("later", "earlier")
+    told = f"system.main.error('{DEDUP}(): similarity must be a number, not NULL')"
+    is_number = f"CASE WHEN similarity IS NULL THEN {told}::BOOLEAN ELSE true END"
     return f"""(data, value, similarity := {SAME}, model := NULL) AS TABLE {_numbered("data", "value")}
-        SELECT * EXCLUDE (__llm_row, __llm_vector) FROM __llm_data later WHERE NOT EXISTS (
+        SELECT * EXCLUDE (__llm_row, __llm_vector) FROM __llm_data later WHERE {is_number} AND NOT EXISTS (
             SELECT 1 FROM __llm_data earlier
             WHERE earlier.__llm_row < later.__llm_row AND {similarity} >= similarity
         ) ORDER BY __llm_row"""
@@ -47,13 +80,14 @@ def sim_join() -> str:
     """The parameters and the body of llm_sim_join. Rows without a vector have no partner."""
     similarity = _of_rows("a", "b")
     pair = f"system.main.struct_pack(r := b.__llm_row, s := {similarity})"
-    best = f"system.main.arg_max({pair}, {similarity}, k)"
+    k = count(SIM_JOIN, "k", MOST_PARTNERS)
+    best = f"system.main.arg_max({pair}, {similarity}, {k.value})"
     left, right = _numbered("data", "value", "__llm_a"), _numbered("other", "wanted", "__llm_b")
     return f"""(data, value, other, wanted, k := 1, model := NULL) AS TABLE {left},
         {right.removeprefix("WITH ")},
         __llm_pairs AS MATERIALIZED (
             SELECT a.__llm_row AS l, system.main.unnest({best}, max_depth := 2)
-            FROM __llm_a a, __llm_b b WHERE {similarity} IS NOT NULL GROUP BY a.__llm_row
+            FROM __llm_a a, __llm_b b WHERE {k.check} AND {similarity} IS NOT NULL GROUP BY a.__llm_row
         )
         SELECT a.* EXCLUDE (__llm_row, __llm_vector), b.* EXCLUDE (__llm_row, __llm_vector), s AS similarity
         FROM __llm_pairs JOIN __llm_a a ON l = a.__llm_row JOIN __llm_b b ON r = b.__llm_row

@@ -9,7 +9,7 @@ import pytest
 import relserve
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import OptionError, UsageError
+from relserve.errors import UsageError
 
 MAILS = (
     "(1, 'where is my shipment?'), (2, 'how do I reset the password'), (3, NULL), (4, 'where is my parcel?'),"
@@ -70,11 +70,6 @@ def test_topics_are_named_by_the_model(con: relserve.Connection, about: str) -> 
 def test_a_table_without_texts_has_no_clusters(con: relserve.Connection) -> None:
     con.execute("CREATE TABLE none AS FROM mails WHERE body IS NULL")
     assert con.sql("SELECT id, cluster FROM llm_cluster('none', body)").fetchall() == [(3, None)]
-
-
-def test_a_wrong_number_is_told(con: relserve.Connection) -> None:
-    with pytest.raises(OptionError, match="k must be 1 or more"):
-        con.sql("FROM llm_cluster('mails', body, k := 0)").fetchall()
 
 
 def test_without_scikit_learn_it_says_what_to_install(
