@@ -19,6 +19,7 @@ MAX_KIND = 64  # characters of a kind or a stage, which schedulers remember
 TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tpot_slo_s"  # arguments of requests that name no relQuery, too
 FORMER_TPOT_SLO = "rel_tbt_slo_s"  # what TPOT_SLO was called before, which clients may still send
 BACKGROUND = "rel_background"  # 1 for what nobody waits for
+SHARES = "rel_shares"  # 1 where probabilities of tokens may be those among the tokens that are asked about
 DISPATCH = "rel_dispatch"  # like TTFT_SLO
 
 

@@ -1,6 +1,7 @@
 """vLLM's CPU worker, corrected: a seeded request must not end the engine, nor probabilities stop it for 10 s.
 
-And quickened: see `norms.py` and `bitmask.py`, which keep all bits, and `label_logprobs.py`.
+And quickened: see `norms.py` and `bitmask.py`, which keep all bits, `label_logprobs.py` and
+`label_head.py`.
 
 When a step computes only a part of a prompt, vLLM throws the sampled token away and turns the request's
 random generator back by an offset, which CPU generators do not have ("CPU Generator does not use offset",
@@ -16,6 +17,7 @@ import torch
 
 from relserve.vllm_plugin.bitmask import quicken_masks
 from relserve.vllm_plugin.host import CPUWorker, ModelRunner, sampler
+from relserve.vllm_plugin.label_head import narrow
 from relserve.vllm_plugin.label_logprobs import quicken_labels
 from relserve.vllm_plugin.norms import quicken
 
@@ -36,6 +38,8 @@ class Worker(CPUWorker):
         super().load_model(*args, **kwargs)
         if self.model_config.enforce_eager:
             quicken(self.get_model())
+        if hasattr(self.model_runner, "discard_request_mask") and self.vllm_config.lora_config is None:
+            narrow(self.model_runner, self.get_model())
 
 
 def rank_tokens_uncompiled() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from relserve.call.labels import Labels
-from relserve.call.rel_tag import RelTag
+from relserve.call.rel_tag import SHARES, RelTag
 from relserve.call.relquery import Submission
 from relserve.call.structured import structured_outputs_of
 from relserve.engines.local.choice_search import DOUBT, DOUBT_BELOW
@@ -81,7 +81,12 @@ def _weighing(engine: RunningEngine, submission: Submission, num_rows: int) -> T
     if groups is None:
         return lambda index, ids: choose(index, ids, scoring)
     labels = Labels(scoring.grammar.choices, submission.labels)
-    params = scoring.params_of([token for group in groups for token in group])
+    tag = _tag_of(submission, num_rows, 1).args()
+    params = _params_of_tokens(
+        [token for group in groups for token in group],
+        # Of letters and digits it counts, too, how much the model gives to anything else.
+        {**tag, SHARES: 1} if labels.are_words else tag,
+    )
 
     def exactly(index: int) -> Dialogue:
         """With the prompt that names the choices by their own words."""
@@ -100,11 +105,16 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
     return Scoring(
         grammar,
         Spellings(written, grammar.takes_space, engine.tokens_of, engine.encoder.ids_of),
-        lambda tokens: host.shared_sampling_params(
-            max_tokens=1, temperature=0.0, detokenize=False, logprob_token_ids=tokens, extra_args=tag
-        ),
+        lambda tokens: _params_of_tokens(tokens, tag),
         submission.sampling.sure_at,
         DOUBT_BELOW if submission.labels else DOUBT,  # the same whatever is asked beside it
+    )
+
+
+def _params_of_tokens(tokens: list[int], tag: Mapping[str, Any]) -> Any:
+    """vLLM's sampling parameters of a request for the probabilities of these next tokens."""
+    return host.shared_sampling_params(
+        max_tokens=1, temperature=0.0, detokenize=False, logprob_token_ids=tokens, extra_args=tag
     )
 
 
