@@ -38,7 +38,9 @@ class Worker(CPUWorker):
         super().load_model(*args, **kwargs)
         if self.model_config.enforce_eager:
             quicken(self.get_model())
-        if hasattr(self.model_runner, "discard_request_mask") and self.vllm_config.lora_config is None:
+        config = self.vllm_config
+        is_whole = config.parallel_config.world_size == 1 and config.lora_config is None
+        if hasattr(self.model_runner, "discard_request_mask") and is_whole:
             narrow(self.model_runner, self.get_model())
 
 
