@@ -86,6 +86,18 @@ def test_a_statement_is_ended_at_its_limit(con: duckdb.DuckDBPyConnection, sql: 
     assert guarded.rows("SELECT count(*) FROM t").to_pylist() == [{"count_star()": 100000}]
 
 
+@pytest.mark.long
+def test_recursion_on_several_threads_is_ended_whenever_its_time_is_over() -> None:
+    """By interrupts alone one in thirty hung: see `deadline`."""
+    doubling = "WITH RECURSIVE r AS (SELECT 1 a UNION ALL SELECT a + 1 FROM r, range(2)) SELECT max(a) FROM r"
+    with duckdb.connect(config={"threads": 2}) as con:
+        for number in range(100):
+            limits = StatementLimits(seconds=0.02 + number / 1000, memory_mb=8000)
+            with pytest.raises(LimitError, match="seconds"):
+                GuardedConnection(con, limits).rows(doubling)
+        assert con.execute("SELECT current_setting('max_execution_time')").fetchall() == [(0,)]
+
+
 def test_temporary_files_are_limited(tmp_path: Path) -> None:
     config: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "60MB", "threads": 1}
     with duckdb.connect(tmp_path / "small.duckdb", config=config) as con:

@@ -100,7 +100,7 @@ class Connection:
         with self._lock:
             self._result_owner.take()
             self._leave_result()
-            if self._asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
+            if self.asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
                 self._asks = False
                 self._state.start_statement()
                 with self.changing(query):
@@ -140,7 +140,7 @@ class Connection:
         """
         kwargs = {"params": parameters} if parameters else {}
         relation: Any = self._sql(self.variables(sys._getframe(1)), query, kwargs)
-        if relation is not None and self._asks_nothing(query):
+        if relation is not None and self.asks_nothing(query):
             self._state.start_statement()
             relation = unwrapped(relation)  # the proxy would look for something to prefetch once more
         return None if relation is None else open_stream(relation, batch_rows, self._streaming)
@@ -222,8 +222,8 @@ class Connection:
 
     def runnable(self, query: str) -> str:
         """What to hand to DuckDB for a text that a relation is given."""
-        mentions = any(name in query.lower() for name in (AGGREGATE, TEXT2SQL))
-        return str(self._runner.runnable(query)) if mentions else query
+        lower = query.lower()
+        return str(self._runner.runnable(query)) if AGGREGATE in lower or TEXT2SQL in lower else query
 
     def variables(self, frame: FrameType) -> Variables:
         """The variables that a text may name when it is run from this frame."""
@@ -296,7 +296,8 @@ class Connection:
             with self._state.handled_by(Unread()), suppress(duckdb.Error):
                 self.raw.abort()
 
-    def _asks_nothing(self, query: Any) -> bool:
+    def asks_nothing(self, query: Any) -> bool:
+        """Whether a text can make no llm call, through a view or a macro either."""
         return isinstance(query, str) and not self._indirect_calls.mentions(query)
 
     @contextmanager
@@ -316,7 +317,7 @@ class Connection:
 
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
-            if self._asks_nothing(query):
+            if self.asks_nothing(query):
                 with self.changing(query):
                     found = variables.call(self.raw.sql, query, **kwargs)
                 if self._indirect_calls.is_changed_by(query):
@@ -344,7 +345,6 @@ class Connection:
         return self
 
     def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:
+        reading = Reading.ONCE if any(map(is_one_shot, (*args, *kwargs.values()))) else Reading.PREFETCH
         with self._lock:
-            relation = method(*map(unwrapped, args), **kwargs)
-        once = any(is_one_shot(arg) for arg in (*args, *kwargs.values()))
-        return Relation(relation, self, Reading.ONCE if once else Reading.PREFETCH)
+            return Relation(method(*map(unwrapped, args), **kwargs), self, reading)

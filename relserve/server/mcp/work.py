@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ from relserve.server.server import Server
 from relserve.server.users.users import User
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.catalog.relations import relations_of
+from relserve.text2sql.guard.deadline import LATE_S, deadline
 from relserve.text2sql.guard.limits import limited
 from relserve.text2sql.guard.watchdog import Watchdog
 
@@ -120,7 +121,7 @@ class ToolWork:
     def query(self, sql: str, max_rows: int | None = None) -> QueryAnswer:
         """The rows of one SELECT."""
         guard = self._guard()
-        with guard.reading():
+        with self._held(sql), guard.reading():
             table, has_more, columns = self._rows(guard.checked(sql), max_rows)
         return QueryAnswer(columns, rows_of(table), has_more, *self._told())
 
@@ -134,7 +135,7 @@ class ToolWork:
         with guard.reading():
             guard.check_question()
         found = self._own.text2sql(question, **options)
-        with guard.reading():
+        with self._held(found.sql), guard.reading():
             table, has_more, columns = self._rows(guard.checked(found.sql), None)
         return QuestionAnswer(columns, rows_of(table), has_more, *self._told(), found.sql)
 
@@ -188,6 +189,11 @@ class ToolWork:
     def _watched(self) -> Any:
         return Watchdog(self._raw, self._limits.statement, interrupt=self._own.interrupt).watching()
 
+    def _held(self, sql: str) -> AbstractContextManager[None]:
+        """DuckDB itself ends inside what asks no model, at the limit of time."""
+        asks = not self._own.asks_nothing(sql)
+        return nullcontext() if asks else deadline(self._raw, self._limits.statement)
+
     def _table(self, name: str, num_values: int) -> Table:
         (found,) = read_schema(self._raw, tables=[name], num_values=num_values).tables
         return found
@@ -196,7 +202,10 @@ class ToolWork:
         """The first rows of a text, whether there are more, and its columns."""
         most = min(max_rows or self._limits.rows, self._limits.rows)
         cut = f"SELECT * FROM (\n{text}\n) LIMIT {most + 1}"
-        con = self._own.execute(limited(cut, self._limits.statement))
+        limits = self._limits.statement
+        if self._own.asks_nothing(text):
+            limits = limits._replace(seconds=limits.seconds + LATE_S)  # DuckDB ends it before: `_held`
+        con = self._own.execute(limited(cut, limits))
         columns = [ShownColumn(each[0], str(each[1])) for each in con.description or ()]
         table = con.to_arrow_table()
         return table.slice(0, most), len(table) > most, columns

@@ -17,6 +17,7 @@ import duckdb
 from relserve.server.users.refused import SETTINGS
 from relserve.server.users.statements import Allowed, Check
 from relserve.server.users.users import User
+from relserve.text2sql.guard.deadline import SETTING
 
 __all__ = ["MEMORY", "TEMPORARY", "Allowed", "check_allowed", "open_locked"]
 
@@ -62,7 +63,7 @@ def open_locked(
             prepare(con)
         if not allow_files:
             con.execute("SET GLOBAL enable_external_access = false")
-            con.execute(f"SET GLOBAL allowed_configs = {sorted(SETTINGS)}")
+            con.execute(f"SET GLOBAL allowed_configs = {sorted({*SETTINGS, SETTING})}")
             con.execute("SET GLOBAL lock_configuration = true")
     except BaseException:
         con.close()  # nobody gets it half locked

@@ -14,6 +14,7 @@ import pyarrow as pa
 from relserve.errors import UsageError
 from relserve.linking.schema import Schema
 from relserve.text2sql.guard.check import checked
+from relserve.text2sql.guard.deadline import LATE_S, deadline
 from relserve.text2sql.guard.functions import DatabaseFunctions, read_functions
 from relserve.text2sql.guard.limits import DEFAULT, StatementLimits, limit_error
 from relserve.text2sql.guard.watchdog import Watchdog
@@ -104,7 +105,8 @@ class GuardedConnection:
 
     @contextmanager
     def _bound(self, sql: str) -> Iterator[duckdb.DuckDBPyRelation]:
-        with self._reading(), Watchdog(self._con, self.limits, self.cancel).watching():
+        watchdog = Watchdog(self._con, self.limits, self.cancel, late_s=LATE_S)
+        with deadline(self._con, self.limits), self._reading(), watchdog.watching():
             statement = checked(self._con, sql, self.allowed, self._functions)
             yield self._con.sql(statement)
 

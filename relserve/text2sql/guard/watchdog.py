@@ -47,6 +47,7 @@ class Watchdog:
     Args:
         cancel: when set, what runs is ended.
         interrupt: ends what runs; None: interrupts the connection.
+        late_s: how long after the limit of time it does so; DuckDB itself ends it before (`deadline`).
 
     Attributes:
         ended_by: the limit at which it was ended, or CANCEL; None while none was reached.
@@ -58,7 +59,9 @@ class Watchdog:
         limits: StatementLimits,
         cancel: threading.Event | None = None,
         interrupt: Callable[[], None] | None = None,
+        late_s: float = 0.0,
     ) -> None:
+        self._longest_s = limits.seconds + late_s
         self.ended_by: str | None = None
         self._con, self._limits, self._cancel = con, limits, cancel or threading.Event()
         self._interrupt_all = interrupt or con.interrupt
@@ -134,21 +137,20 @@ class Watchdog:
         self, con: duckdb.DuckDBPyConnection, is_over: threading.Event, ending: threading.Lock
     ) -> None:
         while not is_over.wait(POLL_S):
-            if self._time.is_paused and not self._cancel.is_set():
-                continue
-            try:
-                self.ended_by = self.ended_by or self._reached(con)
-            except (duckdb.Error, MemoryError):  # there is not even memory to look at it
-                self.ended_by = "memory_mb"
-            if self.ended_by is not None:
+            if self.ended_by is not None:  # just awake: nobody waits for Python's lock
                 with ending:  # an interrupt that came after the end would hit the connection's next statement
                     if not is_over.is_set():
                         self._interrupt_all()
+            elif self._cancel.is_set() or not self._time.is_paused:
+                try:
+                    self.ended_by = self._reached(con)
+                except (duckdb.Error, MemoryError):  # there is not even memory to look at it
+                    self.ended_by = "memory_mb"
 
     def _reached(self, con: duckdb.DuckDBPyConnection) -> str | None:
         if self._cancel.is_set():
             return CANCEL
-        if self._time.counted_s > self._limits.seconds:
+        if self._time.counted_s > self._longest_s:
             return "seconds"
         now, before = _use(con), self._before
         assert before is not None

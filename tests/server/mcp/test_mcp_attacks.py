@@ -16,7 +16,7 @@ from benchmarks.attacks.outside import READS
 from relserve.engines.scripted import ScriptedEngine
 from relserve.server.mcp.limits import ToolLimits
 from relserve.server.rights.policy import Granted, Thing
-from tests.server.mcp.agents import answer, served, stdio, told
+from tests.server.mcp.agents import answer, served, stdio
 from tests.server.openai.conftest import Book, book  # noqa: F401 (a fixture)
 
 SECONDS = 1.0
@@ -24,8 +24,7 @@ SECRETS = (MARKER, "root:x:0")
 OF_OTHERS = [text for text in READS if "hidden" in text.lower() and "other." not in text]  # by rights alone
 OUTSIDE = [text for text in READS if "hidden" not in text.lower() and "]" not in text]
 CHANGES = [text for text in WRITES if not set(text) & set("]\n")]  # as an order that the model sees whole
-SEVENTEEN = [*OUTSIDE[:: len(OUTSIDE) // 9][:9], *CHANGES[:: len(CHANGES) // 8][:8]]
-TWENTY = [*SEVENTEEN, *list(HOGS.values())[:3]]
+TWENTY = [*OUTSIDE[:: len(OUTSIDE) // 9][:9], *CHANGES[:: len(CHANGES) // 8][:8], *list(HOGS.values())[:3]]
 
 
 class House:
@@ -84,8 +83,9 @@ async def escaped(client: Client, house: House, attacks: list[str], may_run: lis
             if not result.is_error and text not in may_run:
                 wrongs.append(f"it ran: {seen[:200]}")
             found += [f"{tool}, {text[:100]}: {wrong}" for wrong in (*wrongs, *house.escapes())]
-    still = await told(client, "query", sql="SELECT count(*) FROM beers")
-    return found if still["rows"] == [[3]] else [*found, f"the table has {still}"]
+    still = await client.call_tool("query", {"sql": "SELECT count(*) FROM beers"})
+    rows = (still.structured_content or {}).get("rows")
+    return found if rows == [[3]] else [*found, f"the table has {still.content}"]
 
 
 @pytest.mark.long
@@ -106,11 +106,9 @@ def test_none_escapes_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.engine_of_its_own
 def test_none_escapes_over_stdio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without those that take long, which once in eight runs did not end: they are asked over HTTP alone."""
-
     async def scene() -> list[str]:
         async with Client(stdio(house.path, SECONDS), mode="legacy") as client:
-            return await escaped(client, house, SEVENTEEN, [])
+            return await escaped(client, house, TWENTY, list(HOGS.values()))
 
     with house_of(tmp_path, monkeypatch) as house:
         assert not (found := asyncio.run(scene())), "\n".join(found)
