@@ -98,5 +98,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOME_OF[name]), name)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext relserve` in IPython and Jupyter: the magic %relserve."""
+    import_module("relserve.cli.magic").install(shell)
+
+
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])

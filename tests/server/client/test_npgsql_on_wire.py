@@ -8,7 +8,8 @@ import pytest
 from tests.server.catalog.recorded import recorded
 from tests.server.client.conftest import Serve, connect
 
-NOT_LOADED = ("_aclitem", "_gtsvector")  # nor from PostgreSQL: their elements have no binary form
+# As from PostgreSQL: two have elements without a binary form, the third may come before its element.
+NOT_LOADED = ("_aclitem", "_gtsvector", "_oidvector")
 TEXTS = {text.id: text.sql for text in recorded() if text.id.startswith("npgsql")}
 VIEW = """
     CREATE TYPE mood AS ENUM ('sad', 'ok');
