@@ -39,7 +39,15 @@ def run(folder: Path, program: str, *args: str, packages: Path | None = None) ->
 
 
 @pytest.mark.parametrize(
-    "program", ["frames_sql.py", "ibis_tables.py", "sqlalchemy_engine.py", "notebook.py", "magic.py"]
+    "program",
+    [
+        "frames_sql.py",
+        "ibis_tables.py",
+        "sqlalchemy_engine.py",
+        "notebook.py",
+        "magic.py",
+        "daily_tickets.py",
+    ],
 )
 def test_a_library_takes_the_connection(tmp_path: Path, program: str) -> None:
     run(tmp_path, program)
