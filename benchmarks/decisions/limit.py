@@ -17,7 +17,6 @@ from typing import Any
 from benchmarks.common import table
 from benchmarks.decisions.rows import (
     QUESTIONS,
-    YES_OR_NO,
     DecisionQuestion,
     PartFindings,
     connection_to,
@@ -44,7 +43,7 @@ def measure(quick: bool, instruct: Path | None) -> PartFindings:
     labelled = dict[str, float]()  # of a model that answers with labels, which tiny does not
     lines, decoded = _beside_loop("tiny", MODEL_DIR, num_rows, num_turns, CHARS, QUESTIONS)
     if instruct is not None and not quick:
-        more, labelled = _beside_loop("instruct", instruct, INSTRUCT_ROWS, 2, CHARS_INSTRUCT, [YES_OR_NO])
+        more, labelled = _beside_loop("instruct", instruct, INSTRUCT_ROWS, 2, CHARS_INSTRUCT, QUESTIONS)
         lines += more
     both = decoded | {f"instruct_{name}": ratio for name, ratio in labelled.items()}
     columns = ["model", "question", "turn", "bare loop, s", "SQL, s", "decoded, s", "requests a row decoded"]
