@@ -55,6 +55,7 @@ class EngineSetup(NamedTuple):
         plans_ahead: vLLM's async scheduling.
         own_threads: instead of what relserve would choose.
         own_model, own_kv_tokens: another model's folder, and another size of its KV memory.
+        own_name: of that model, for its result files.
         kv_dtype: of the KV cache, as vLLM names it.
         max_num_seqs, max_tokens: of a step.
         max_model_len: of a request.
@@ -71,6 +72,7 @@ class EngineSetup(NamedTuple):
     max_tokens: int = MAX_TOKENS
     max_model_len: int = MAX_MODEL_LEN
     clock: str = "wall"
+    own_name: str = ""
 
     @property
     def model(self) -> str:
@@ -92,7 +94,8 @@ class EngineSetup(NamedTuple):
     @property
     def suffix(self) -> str:
         """What tells its result files from those of the embedded model."""
-        return ("" if self.millions is None else f"_{self.millions}m") + "_async" * self.plans_ahead
+        made_up = "" if self.millions is None else f"_{self.millions}m"
+        return (f"_{self.own_name}" if self.own_name else made_up) + "_async" * self.plans_ahead
 
 
 EMBEDDED = EngineSetup()

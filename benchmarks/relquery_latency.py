@@ -38,6 +38,7 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.made_up_llama import SHAPES as SIZES
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
+    KV_TOKENS_MADE_UP,
     LOCAL,
     OURS,
     OWN_CAPS,
@@ -65,6 +66,10 @@ from benchmarks.relquery_figures import (
 )
 from benchmarks.relquery_workload import encoder, one_of_each_kind, relqueries
 from lab.simulator.workload import RelSpec, retimed
+from relserve.engines.local.converted import convert
+from relserve.engines.local.cpu_plan import num_threads
+from relserve.machine import packaged
+from relserve.machine.capacity import num_cores
 
 ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")
 HEADLINE = {
@@ -73,6 +78,7 @@ HEADLINE = {
     "default_over_paper": Lower(0.2, interval=True), "over_clairvoyant": Lower(0.1),
 }  # fmt: skip
 
+PRETRAINED = 135_000_000  # parameters of the pretrained model
 VARIANTS = (STOCK, STATIC, PAPER, OURS, LOCAL)
 QUICK = (STOCK, PAPER, OURS, LOCAL)
 
@@ -89,6 +95,24 @@ class BenchmarkProgress:
         minutes = (time.monotonic() - self._began_s) / 60
         left = minutes / self._num_done * (self._num_runs - self._num_done)
         print(f"run {self._num_done} of {self._num_runs}, {what}; about {left:.0f} min left", flush=True)
+
+
+def setup(args: argparse.Namespace) -> EngineSetup:
+    """The engines of a comparison.
+
+    Raises:
+        ModelError: the pretrained model is not installed.
+    """
+    engine = EngineSetup(args.model_millions, args.async_scheduling, args.threads)
+    if args.model is None:
+        return engine
+    packaged.check_installed()
+    convert(str(packaged.folder()))
+    threads = num_threads(PRETRAINED, num_cores()) if args.threads is None else args.threads
+    return engine._replace(
+        own_model=str(packaged.folder()), own_name=args.model, own_threads=threads,
+        own_kv_tokens=KV_TOKENS_MADE_UP,
+    )  # fmt: skip
 
 
 class LoadLatencies:
@@ -110,7 +134,7 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
     Returns:
         Capacity in relQueries a second by seed; the seconds of all probes; what was measured by load.
     """
-    encode, engine = encoder(), EngineSetup(args.model_millions, args.async_scheduling, args.threads)
+    encode, engine = encoder(), setup(args)
     workers = [EngineWorker(v, engine=engine) for v in args.variants]
     warm = one_of_each_kind(args.warm_rows, 999, encode, args.outputs)
     for worker in workers:
@@ -141,7 +165,7 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
 def evaluate(measured: LoadLatencies, capacity: Sequence[float], args: argparse.Namespace) -> dict[str, Any]:
     """What one load's runs show, real and simulated."""
     runs = measured.runs
-    kv_tokens = EngineSetup(args.model_millions).kv_tokens
+    kv_tokens = setup(args).kv_tokens
     spec = calibrated([run for v, r in runs.items() if v != LOCAL for run in r], kv_tokens)
     warm = [] if args.unseen else one_of_each_kind(args.warm_rows, 999, encoder(), args.outputs)
     makespans_s = [len(trace) / rate for trace, rate in zip(measured.traces, capacity, strict=True)]
@@ -219,7 +243,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--outputs", default="uniform", choices=list(SHAPES), help="shape of true lengths")
     parser.add_argument("--warm-rows", type=int, default=16, help="of each template, served beforehand")
     parser.add_argument("--unseen", action="store_true", help="no template was seen before a trace")
-    parser.add_argument("--model-millions", type=int, choices=list(SIZES), help="a made-up model instead")
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument("--model-millions", type=int, choices=list(SIZES), help="a made-up model instead")
+    model.add_argument("--model", choices=[packaged.NAME], help="a pretrained model instead (`make smollm2`)")
     parser.add_argument("--threads", type=int, help="of each engine, instead of what relserve chooses")
     parser.add_argument("--async-scheduling", action="store_true", help="vLLM plans a step ahead")
     parser.add_argument("--variants", nargs="+", help=f"beside {STOCK}; else those of the aims")
@@ -246,7 +272,7 @@ def main() -> None:
     }
     headline["over_clairvoyant"] = {k: round(f["known"]["over_clairvoyant"], 3) for k, f in loads.items()}
     details = {"capacity_relqueries_a_second": capacity, "probes_s": probes, "loads": loads}
-    name = "relquery_latency" + EngineSetup(args.model_millions, args.async_scheduling).suffix
+    name = "relquery_latency" + setup(args).suffix
     name += f"_from_seed_{args.first_seed}" * (args.first_seed > 1)
     finish(name, headline, details, args.quick, partial(plot, details))
 

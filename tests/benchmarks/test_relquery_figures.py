@@ -111,6 +111,9 @@ def test_what_lies_between_ours_and_the_fluid_bound_is_bases_and_order() -> None
 def test_the_results_of_other_engines_have_other_names() -> None:
     names = [
         engine.suffix
-        for engine in (EMBEDDED, EngineSetup(60), EngineSetup(60, True), EngineSetup(None, True))
-    ]
-    assert names == ["", "_60m", "_60m_async", "_async"]
+        for engine in (
+            EMBEDDED, EngineSetup(60), EngineSetup(60, True), EngineSetup(None, True),
+            EngineSetup(own_name="smollm2", plans_ahead=True),
+        )
+    ]  # fmt: skip
+    assert names == ["", "_60m", "_60m_async", "_async", "_smollm2_async"]
