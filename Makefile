@@ -97,7 +97,7 @@ $(DBT)/.installed: $(INSTALLED) requirements/dbt.lock
 	@$(PIP) --no-deps --require-hashes --target $(DBT) -r requirements/dbt.lock
 	@touch $@
 
-# JupySQL, ibis, SQLAlchemy, harlequin and others in an environment of their own, for tests/clients/test_integrations.py: 0.9 GB.
+# JupySQL, ibis, SQLAlchemy, harlequin and others in an environment of their own, for tests/clients/test_integrations.py: 1.1 GB.
 # In a folder of it: DuckDB 1.5 with its extension for PostgreSQL, which no package has for DuckDB 2 yet.
 integrations: $(INTEGRATIONS)/.installed
 
