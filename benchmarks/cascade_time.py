@@ -1,6 +1,7 @@
 """The time of a filter by a larger model, with and without a cascade by the embedded one.
 
-Real reviews and engines: `smollm2`, if it is converted, or --model as the larger one, tiny as the small one.
+Real texts and engines: `smollm2`, if it is converted, or --model as the larger one. As the small one tiny,
+or word vectors with --proxy embedding.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.cascade_filters import filters
+from benchmarks.cascade_filters import QUESTIONS, filters
 from benchmarks.claims import Higher, Lower
 from benchmarks.common import arguments, data_folder, finish, table
 from relserve.call.options import parse_options
@@ -18,7 +19,10 @@ from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
+from relserve.engines.protocol import Engine
+from relserve.engines.word_vectors import WordVectorEngine
 from relserve.machine import packaged
+from relserve.machine.word_vectors import NAME as WORD_VECTORS
 from relserve.session.session import Session
 from relserve.tiny import MODEL_DIR
 
@@ -65,14 +69,17 @@ def compared(plain: FilterRun, cascade: FilterRun) -> dict[str, float]:
     }
 
 
-def measured(model: Path, question: str, texts: Sequence[str]) -> tuple[FilterRun, FilterRun]:
+def measured(
+    model: Path, question: str, texts: Sequence[str], proxy: str = SMALL
+) -> tuple[FilterRun, FilterRun]:
     """Plain and cascade, with both engines up and warm."""
-    engines = {
+    engines: dict[str, Engine] = {
         LARGE: LocalEngine(LARGE, str(model), engine_args=ENGINE_ARGS),
         SMALL: LocalEngine(SMALL, str(MODEL_DIR), engine_args=ENGINE_ARGS),
+        WORD_VECTORS: WordVectorEngine(),
     }
-    find: Callable[[str | None], LocalEngine] = lambda name: engines[name or LARGE]  # noqa: E731
-    targets = {"cascade": SMALL, "precision": TARGET, "recall": TARGET}
+    find: Callable[[str | None], Engine] = lambda name: engines[name or LARGE]  # noqa: E731
+    targets = {"cascade": proxy, "precision": TARGET, "recall": TARGET}
     session = Session(find)
     try:
         for options in ({}, targets):  # engines start, and see the shape of the prompts
@@ -89,10 +96,14 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     own = packaged.folder() if packaged.is_converted() else MODEL_DIR
     parser.add_argument("--model", type=Path, default=own, help="folder of the larger model (smollm2's)")
+    parser.add_argument("--proxy", choices=(SMALL, "embedding"), default=SMALL, help="what decides first")
+    names = [f"{each.table} {each.name}" for each in QUESTIONS]
+    parser.add_argument("--filter", choices=names, default="rotten named", help="what is asked")
     args = parser.parse_args()
     num_rows = 200 if args.quick else 3000
-    each = next(iter(filters(data_folder() / "tables", num_rows, ["rotten"])))
-    plain, cascade = measured(args.model, each.question.replace("{text}", "{}"), each.texts)
+    found = filters(data_folder() / "tables", num_rows, [args.filter.partition(" ")[0]])
+    each = next(each for each in found if each.name == args.filter)
+    plain, cascade = measured(args.model, each.question.replace("{text}", "{}"), each.texts, args.proxy)
     columns = ["filter", "prompts of the larger model", "rows that pass", "seconds"]
     rows = [
         [name, one.num_asked, sum(map(bool, one.values)), one.seconds]
@@ -100,7 +111,8 @@ def main() -> None:
     ]
     print(table(columns, rows))
     print(AIMS)
-    details = {"model": args.model.name, "columns": columns, "rows": rows}
+    asked = {"model": args.model.name, "filter": each.name, "proxy": args.proxy}
+    details = {**asked, "columns": columns, "rows": rows}
     finish("cascade_time", compared(plain, cascade), details, args.quick)
 
 
