@@ -9,7 +9,7 @@ from relserve.machine.capacity import free_bytes
 GIB = 2**30
 ALONE_GIB = 2.2  # an engine of the embedded model; as much was measured at the end of its tests
 ENGINE_GIB = 2.8  # it, what vLLM adds to the worker that asks it, and the process that hands out the tests
-WORKER_GIB = 1.1  # what a worker has grown to at the end of the quick tier
+WORKER_GIB = 1.7  # what a worker has grown to at the end of the quick tier
 
 
 def num_workers(num_cores: int, free: int | None) -> int:
