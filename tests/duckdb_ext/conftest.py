@@ -19,6 +19,14 @@ def made() -> Iterator[Made]:
     made.con.close()
 
 
+@pytest.fixture(scope="module")
+def refusing() -> Iterator[Made]:
+    """As `made`, one for all texts of a file that are refused before anything is asked."""
+    made = make(script=echo)
+    yield made
+    made.con.close()
+
+
 @pytest.fixture(scope="session")
 def twins() -> Iterator[tuple[Made, Made]]:
     """Connections with and without prefetch whose filters' answers are known."""

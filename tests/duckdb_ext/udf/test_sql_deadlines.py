@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 from relserve_duckdb import Connection
+from sql_fixtures import Made
 
 from relserve.api import connect
 from relserve.call.options import FUNCTIONS
@@ -85,15 +86,11 @@ def test_late_rows_can_be_an_error() -> None:
 @pytest.mark.parametrize(
     "call", ["llm('{}', i, deadline := {})", "text2sql_query('How many?', deadline := {})"]
 )
-def test_bad_values_fail_before_anything_is_asked(call: str, given: str) -> None:
-    engine = ScriptedEngine(echo)
+def test_bad_values_fail_before_anything_is_asked(refusing: Made, call: str, given: str) -> None:
     call = call.replace("deadline := {}", f"deadline := {given}")
-    with connected(engine) as con:
-        with pytest.raises(
-            OptionError, match=r"deadline must be .* as in 30, '30 s' or INTERVAL 30 SECOND, not"
-        ):
-            con.execute(f"SELECT {call} FROM range(3) t(i)").fetchall()
-    assert engine.submissions == []
+    with pytest.raises(OptionError, match=r"deadline must be .* as in 30, '30 s' or INTERVAL 30 SECOND, not"):
+        refusing.rows(f"SELECT {call} FROM range(3) t(i)")
+    assert refusing.asked == (0, 0)
 
 
 @pytest.mark.parametrize("deadline", [30, "30 s", timedelta(seconds=30)])

@@ -144,17 +144,17 @@ def test_a_state_longer_than_the_context_is_null_and_on_record() -> None:
         ("'x', questions := '[]', temperature := 1", r"llm_decide\(\) has no option 'temperature'"),
     ],
 )
-def test_wrong_questions_are_told_before_anything_is_asked(made: Made, arguments: str, message: str) -> None:
+def test_wrong_questions_are_told_before_anything_is_asked(
+    refusing: Made, arguments: str, message: str
+) -> None:
     with pytest.raises(OptionError, match=message):
-        made.rows(f"SELECT llm_decide({arguments})")
-    assert made.asked[0] == 0
+        refusing.rows(f"SELECT llm_decide({arguments})")
+    assert refusing.asked[0] == 0
 
 
 def test_a_column_cannot_say_the_type_of_the_answers(made: Made) -> None:
     for call in ("llm_decide(x, x)", "llm_extract('{}', x, schema := x)"):
-        with pytest.raises(
-            OptionError, match="no column can give them; write them out"
-        ):
+        with pytest.raises(OptionError, match="no column can give them; write them out"):
             made.rows(f"SELECT {call} FROM {TEXTS}")
     with pytest.raises(duckdb.BinderException, match="must be a constant expression"):
         made.rows(f"SELECT from_json(x, x), llm_prob('{{}}', x) FROM {TEXTS}")

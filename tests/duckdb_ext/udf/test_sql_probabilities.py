@@ -58,10 +58,10 @@ def test_a_threshold_and_a_limit_ask_for_no_more_than_they_need(made: Made) -> N
         (", choices := ['a', 'b'], read := 'fast'", "read must be 'label' .one token a row. or 'exact'"),
     ],
 )
-def test_bad_choices_are_told_before_anything_is_asked(made: Made, options: str, message: str) -> None:
+def test_bad_choices_are_told_before_anything_is_asked(refusing: Made, options: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        made.rows(f"SELECT llm_probs('Team? {{}}', x{options}) FROM {TEXTS}")
-    assert made.asked[0] == 0
+        refusing.rows(f"SELECT llm_probs('Team? {{}}', x{options}) FROM {TEXTS}")
+    assert refusing.asked[0] == 0
 
 
 def test_what_does_not_fit_and_what_nobody_tells_is_null_on_record() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -47,33 +48,40 @@ def written(options: dict[str, Any]) -> str:
     return "".join(f", {name} := {value!r}" for name, value in options.items())
 
 
-def check_words(serve: Serve, sql: str, said: str, *also: type[Exception]) -> None:
-    """SQL in this process and a server's client are told what a dataframe call was."""
+@pytest.fixture
+def own() -> Iterator[relserve.Connection]:
+    """SQL in this process."""
     with relserve.connect(engine=ScriptedEngine(), progress=False) as con:
-        with pytest.raises((relserve.OptionError, *also)) as by_sql:
-            con.execute(sql).fetchall()
-    with pytest.raises(psycopg.Error) as by_server:
-        connect(serve(), autocommit=True).execute(sql)  # type: ignore[call-overload]
-    assert said in str(by_sql.value)
-    assert said in str(by_server.value)
+        yield con
 
 
-@pytest.mark.parametrize(("function", "options"), BAD)
-def test_a_bad_call_is_told_in_the_same_words_everywhere(
-    serve: Serve, function: str, options: dict[str, Any]
+def check_words(
+    own: relserve.Connection, client: psycopg.Connection, sql: str, said: str, *also: type[Exception]
 ) -> None:
-    with pytest.raises(relserve.OptionError) as by_frame:
-        getattr(relserve, function)(ROWS, "Team? {x}", engine=ScriptedEngine(), **options)
-    sql = f"SELECT {function}('Team? {{}}', 'a'{written(options)})"
-    check_words(serve, sql, str(by_frame.value), duckdb.Error)
+    """SQL in this process and a server's client are told what a dataframe call was."""
+    with pytest.raises((relserve.OptionError, *also)) as by_sql:
+        own.execute(sql).fetchall()
+    with pytest.raises(psycopg.Error) as by_server:
+        client.execute(sql)  # type: ignore[call-overload]
+    assert said in str(by_sql.value), sql
+    assert said in str(by_server.value), sql
 
 
-@pytest.mark.parametrize("questions", BAD_QUESTIONS)
-def test_bad_questions_are_told_in_the_same_words_everywhere(serve: Serve, questions: str) -> None:
-    with pytest.raises(relserve.OptionError) as by_frame:
-        relserve.llm_decide(ROWS, questions, engine=ScriptedEngine())
-    sql = f"SELECT llm_decide('a', '{questions}')"
-    check_words(serve, sql, str(by_frame.value))
+def test_bad_calls_are_told_in_the_same_words_everywhere(serve: Serve, own: relserve.Connection) -> None:
+    client = connect(serve(), autocommit=True)
+    for function, options in BAD:
+        with pytest.raises(relserve.OptionError) as by_frame:
+            getattr(relserve, function)(ROWS, "Team? {x}", engine=ScriptedEngine(), **options)
+        sql = f"SELECT {function}('Team? {{}}', 'a'{written(options)})"
+        check_words(own, client, sql, str(by_frame.value), duckdb.Error)
+
+
+def test_bad_questions_are_told_in_the_same_words_everywhere(serve: Serve, own: relserve.Connection) -> None:
+    client = connect(serve(), autocommit=True)
+    for questions in BAD_QUESTIONS:
+        with pytest.raises(relserve.OptionError) as by_frame:
+            relserve.llm_decide(ROWS, questions, engine=ScriptedEngine())
+        check_words(own, client, f"SELECT llm_decide('a', '{questions}')", str(by_frame.value))
 
 
 def test_values_and_null_rows(serve: Serve) -> None:
