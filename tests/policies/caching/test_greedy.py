@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.caching.greedy import ChosenCandidates, Offers, choose
+from relserve.policies.caching.greedy import ChosenCandidates, Offers, _Entries, _taken, choose
 
 SECONDS = st.floats(0.0, 100.0)
 
@@ -110,3 +110,14 @@ def test_the_order_of_candidates_does_not_matter(offered: Offers, capacity: int)
     chosen = choose(offered, capacity)
     assert shuffled[moved.which].tolist() == chosen.which.tolist()
     assert moved.hidden.tolist() == chosen.hidden.tolist()
+
+
+def test_what_no_longer_fits_is_passed_over_for_what_does() -> None:
+    blocks = np.array([6, 5, 3, 4, 1])
+    upgrades = np.array([False, False, False, False, True])
+    entries = _Entries(np.array([0, 1, 2, 3, 1]), blocks, upgrades)
+    assert _taken(entries, 10, 4).tolist() == [True, False, True, False, False], (
+        "4 is too much, 1 has no base"
+    )
+    assert _taken(entries, 11, 4).tolist() == [True, True, False, False, False]
+    assert _taken(entries, 12, 4).tolist() == [True, True, False, False, True]
