@@ -14,7 +14,7 @@ from scipy import stats
 
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
-from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
+from relserve.policies.dispatch.hexgen.tuned import MOST_STEPS, TunedBalanced
 from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha, p_slower, student_above
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import EngineLoad
@@ -183,3 +183,15 @@ def test_tuning_takes_less_than_a_second(limit_s: Callable[..., float]) -> None:
     flows, members, started = past(100), engines(FAST, SLOW, FAST, SLOW), time.perf_counter()
     best_alpha(lambda alpha: statistics.fmean(replay(flows, members, WorkloadBalanced(alpha=alpha))))
     assert time.perf_counter() - started < limit_s(1.0)
+
+
+def test_what_is_replayed_came_in_the_latest_window_and_is_no_more_than_takes_half_a_second() -> None:
+    clock = TuningClock()
+    policy, half = TunedBalanced(clock=clock), [DoneStep("judge", 1000, 1)] * (MOST_STEPS // 2)
+    for now_s in (0.0, 1.0, 2.0):
+        policy.arrived(PastWorkflow(now_s, [half]), now_s)
+    assert [told_s for told_s, _ in policy._past] == [1.0, 2.0]
+    policy.ended(1.0, 1.5 + clock.window_s, engines(FAST))
+    assert [told_s for told_s, _ in policy._past] == [2.0]
+    policy.ended(1.0, 9.0 + clock.window_s, engines(FAST))
+    assert [told_s for told_s, _ in policy._past] == [2.0], "one is always left"
