@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 COMMIT_EVERY_S = 0.2  # what a kill -9 can lose
 REST_S = 60.0  # after a failure the cache is left alone for so long
-READ_WAIT_S = 5.0  # how long a query may wait for another process's lock, rather than pay for kept answers again
+READ_WAIT_S = 5.0  # how long a query waits for another process's lock before it pays for kept answers again
 WRITE_WAIT_S = 10.0  # the same for the writing thread, which keeps nobody waiting
 FLUSH_S = 2.0  # longest wait for the writing thread when the interpreter ends
 
