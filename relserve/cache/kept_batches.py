@@ -170,11 +170,19 @@ class BatchBook:
         with self._opened() as db:
             self._put(db, batch)
 
-    def give_up(self, batch: KeptBatch, message: str) -> KeptBatch:
-        """A batch did not reach its server, or is forgotten: its rows without a reply may be sent again."""
+    def give_up(self, batch: KeptBatch, message: str, counts_again: bool = False) -> KeptBatch:
+        """A batch did not reach its server, or is forgotten: its rows without a reply may be sent again.
+
+        Args:
+            counts_again: for caps they are new rows then, for the server may answer them twice.
+        """
         batch = replace(batch, state="failed", ended=time.time(), message=message)
+        new = "" if counts_again else f" AND told = {RowCount.NONE:d}"
+        waiting = (batch.id, BatchRowState.SENT)
         with self._opened() as db:
-            db.execute("DELETE FROM rows WHERE batch = ? AND state = ?", (batch.id, BatchRowState.SENT))
+            db.execute(f"DELETE FROM rows WHERE batch = ? AND state = ?{new}", waiting)
+            sql = "UPDATE rows SET state = ? WHERE batch = ? AND state = ?"
+            db.execute(sql, (BatchRowState.UNASKED, *waiting))
             self._put(db, batch)
         return batch
 

@@ -58,7 +58,7 @@ def cancel_command(batch: Id) -> None:
 @app.command("forget")
 def forget_command(batch: Id) -> None:
     """Let the rows of a batch be sent again. If its server still answers them, they are paid for twice."""
-    _book().give_up(_found(batch), "it was forgotten by hand")
+    _book().give_up(_found(batch), "it was forgotten by hand", counts_again=True)
     _say(f"{batch} is forgotten: the next statement sends its rows again")
 
 

@@ -116,15 +116,16 @@ class BatchEngine:
         await self._http.close()
 
     def _kept(self, rows: RowsToSend, replied: set[int]) -> list[Reply]:
-        """The replies to all rows on record that have none so far."""
+        """The replies to all rows that are in a batch, or were answered in one, and have none so far."""
         found, batches = self.book.find(rows.keys), {each.id: each for each in self.book.batches()}
         replies: list[Reply] = []
         counted: dict[bytes, RowCount] = {}
         failed: list[bytes] = []  # they are asked again the next time, as failed rows are
         refused: list[bytes] = []  # likewise, with their whole batch
         for index, key in enumerate(rows.keys):
-            if index in replied or (row := found.get(key)) is None:
-                continue
+            row = found.get(key)
+            if index in replied or row is None or row.state is BatchRowState.UNASKED:
+                continue  # the server refused to take what is still to be sent
             batch = batches[row.batch]
             replies.append(reply_of(row, index, batch, rows.submission.as_for(index)))
             if row.state is BatchRowState.FAILED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from asking import ask, collect, submission_of
 from batch_server import BatchServer, refused, serving
 
 import relserve
+from relserve.cache.kept_batches import SENDING
+from relserve.call.relquery import Reply
 from relserve.engines.batch.engine import BatchEngine
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
-from relserve.errors import SpendingError
+from relserve.errors import EngineStartError, SpendingError
 from relserve.session.capped_engine import CappedEngine
 from relserve.session.caps import Limits, SpendingCap
 from tests.waiting import PATIENCE_S
@@ -92,6 +95,49 @@ def test_rows_that_the_server_left_unanswered_are_sent_again_and_not_counted_aga
     assert [reply.failure for reply in asked()] == [None] * 20
     assert num_rows(cap) == 20
     assert server.answered == dict.fromkeys(PROMPTS, 1)
+
+
+def test_rows_that_expired_and_then_could_not_be_sent_are_in_no_batch_and_not_counted_again(server, engine):
+    cap = SpendingCap(Limits(rows=20), "x")
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    server.end_batches("expired", most=8)
+    server.takes_files = False
+    came: list[Reply] = []
+
+    async def asked() -> None:
+        async for replies in CappedEngine(engine(), [cap], None).answer(submission_of(PROMPTS)):
+            came.extend(replies)
+
+    with pytest.raises(EngineStartError, match="takes no batches"):
+        spawn(asked()).result(PATIENCE_S)
+    assert [reply.failure for reply in came] == [None] * 9  # the first one, and eight of the batch
+    server.takes_files = True
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    server.end_batches()
+    assert [reply.failure for reply in ask(CappedEngine(engine(), [cap], None), PROMPTS)] == [None] * 20
+    assert num_rows(cap) == 20
+    assert server.answered == dict.fromkeys(PROMPTS, 1)
+
+
+def test_rows_of_a_batch_that_the_server_turns_out_not_to_have_are_not_counted_again(server, engine):
+    cap = SpendingCap(Limits(rows=20), "x")
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    server.batches.clear()
+    book = engine().book
+    book.put(replace(book.batches()[0], state=SENDING, server_id=None))  # as if its creation was cut off
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    server.end_batches()
+    assert [reply.failure for reply in ask(CappedEngine(engine(), [cap], None), PROMPTS)] == [None] * 20
+    assert num_rows(cap) == 20
+
+
+def test_rows_of_a_batch_that_is_forgotten_by_hand_count_again(server, engine):
+    cap = SpendingCap(Limits(rows=100), "x")
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    book = engine().book
+    book.give_up(book.batches()[0], "by hand", counts_again=True)
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    assert num_rows(cap) == 20 + 19  # but for the first one, which was answered at once
 
 
 def test_a_row_that_the_server_refuses_counts_each_time_that_it_is_asked(server, engine):
