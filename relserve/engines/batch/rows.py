@@ -113,7 +113,6 @@ class FirstRow(HttpRows):
         self.data, self.dialect = data, dialect
         return replies
 
-
     def _raise_if_useless(self, fault: Fault, dialect: Dialect) -> None:
         if fault.status in NO_SUCH_PATH and not dialect.chat and not NO_SUCH_MODEL.match(fault.message):
             raise NoPath

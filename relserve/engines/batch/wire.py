@@ -22,6 +22,7 @@ MOST_TRIES = 3  # of a row on which the server failed
 NO_SUCH_PATH = (404, 405, 501)
 PASSING = (RetryAction.WAIT, RetryAction.RETRY, RetryAction.RETRY_ONCE, RetryAction.GIVE_UP)
 
+
 class NotABatch(Exception):
     """The server's reply is not what its API says."""
 
