@@ -77,12 +77,10 @@ class Magic:
         con = self._shell.user_ns.get(options.con) if options.con else None
         if options.con and not isinstance(con, api.Connection):
             raise UsageError(f"--con {options.con} is no connection: make it with relserve.connect(..)")
+        opened = con or api.connect(options.db or ":memory:", model=options.model)
         if self.con is not None and self._is_own:
-            self.con.close()
-        self.con, self._is_own = (
-            con or api.connect(options.db or ":memory:", model=options.model),
-            con is None,
-        )
+            self.con.close()  # only now: where the next one is not to be had, this one stays
+        self.con, self._is_own = opened, con is None
 
     def _run(self, sql: str, options: argparse.Namespace) -> Any:
         # from a frame whose variables are the notebook's, for the SQL may name its DataFrames

@@ -58,6 +58,8 @@ assert line("relserve", "--db shop.db --model scripted") is None
 assert Path("shop.db").exists()
 cell("relserve", "", "CREATE TABLE reviews AS SELECT 1 AS id, 'fine' AS review")
 assert len(cell("relserve", "", "SELECT llm_filter('Good? {review}', review) FROM reviews").fetchall()) == 1
+refused(duckdb.IOException, line, "--db no/such/folder/shop.db")
+assert cell("relserve", "", "SELECT review FROM reviews").fetchall() == [("fine",)]
 line("relserve", "--model scripted")
 with duckdb.connect("shop.db") as plain:
     assert plain.execute("SELECT review FROM reviews").fetchone() == ("fine",)
