@@ -9,18 +9,24 @@ from relserve_duckdb.explain.call_estimate import CallEstimate
 
 def sampled_notes(calls: Sequence[CallEstimate], num: int) -> list[str]:
     """A sentence for each call of which a sample of so many prompts was to be asked."""
-    return [_note(call, num) for call in {call.number: call for call in calls}.values()]
+    by_number: dict[int, list[CallEstimate]] = {}
+    for call in calls:
+        by_number.setdefault(call.number, []).append(call)
+    return [_note(each, num) for each in by_number.values()]
 
 
-def _note(call: CallEstimate, num: int) -> str:
-    found = call.estimate
-    if found is None or not found.num_distinct:
+def _note(estimates: Sequence[CallEstimate], num: int) -> str:
+    """Of one call: one estimate, or those of a cascade, whose last model answers the sample, all of it."""
+    call = estimates[-1]
+    known = (each.estimate for each in estimates if each.estimate is not None)
+    num_distinct = max((each.num_distinct for each in known), default=0)
+    if not num_distinct:
         return f"#{call.number} was not sampled: no prompt of it is known."
     if call.untold:
         return f"#{call.number} was not sampled: {call.untold}."
     if call.sampled is None:
         return f"#{call.number} was not sampled: {call.function}() has no probabilities."
-    asked = f"#{call.number}, a sample of {min(num, found.num_distinct):,} prompts"
+    asked = f"#{call.number}, a sample of {min(num, num_distinct):,} prompts"
     if not call.sampled.num:
         return f"{asked}: none was answered; llm_errors() says why."
     p10, p50, p90 = call.sampled.quantiles().values()

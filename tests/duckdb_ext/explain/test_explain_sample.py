@@ -56,6 +56,15 @@ def test_few_prompts_are_all_asked_and_each_question_counts(made: Made) -> None:
     assert "(8 questions)" in said
 
 
+def test_a_sample_of_a_cascade_is_of_all_rows_and_not_of_those_that_the_large_model_gets(made: Made) -> None:
+    few = "cascade := 'small', precision := 0.6, recall := 0.6"
+    sql = f"SELECT llm_filter('Good? {{}}', body, model := 'large', {few}) FROM p"
+    rows, said = sampled(made, sql, 500)
+    assert [row["sampled"] for row in rows] == [500, 500]
+    assert rows[1]["distinct_prompts"] < rows[0]["distinct_prompts"] == 500
+    assert "#1, a sample of 500 prompts" in said
+
+
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
