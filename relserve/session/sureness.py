@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
@@ -19,29 +19,33 @@ class Sureness:
     """Counts the questions of a relQuery's answers, over its rounds; see `Answer.sureness`."""
 
     def __init__(self) -> None:
-        self._counts = [0] * (BINS + 1)
+        self._counts: dict[int, int] = {}  # by bin: a history keeps thousands of these, most of few answers
 
     def add(self, answers: Sequence[Answer]) -> None:
         """Take a batch of answers; a question that failed does not count."""
         for answer in answers:
             for probability in answer.sureness:
-                self._counts[int(probability * BINS + 1e-9)] += 1
+                place = int(probability * BINS + 1e-9)
+                self._counts[place] = self._counts.get(place, 0) + 1
 
     @property
     def num(self) -> int:
         """Questions that counted."""
-        return sum(self._counts)
+        return sum(self._counts.copy().values())
 
     def by_band(self) -> dict[str, int]:
         """Questions by band."""
-        ends = [*list(BANDS.values())[1:], BINS + 1]
-        pairs = zip(BANDS.items(), ends, strict=True)
-        return {band: sum(self._counts[first:end]) for (band, first), end in pairs}
+        found, names = dict.fromkeys(BANDS, 0), list(BANDS)
+        for place, num in self._counts.copy().items():
+            found[names[bisect_right(list(BANDS.values()), place) - 1]] += num
+        return found
 
     def quantiles(self) -> Mapping[str, float | None]:
         """The probabilities of `QUANTILES`, of the nearest question below; None where none counted."""
-        so_far = list(accumulate(self._counts))
-        if not so_far[-1]:
+        counts = self._counts.copy()
+        if not counts:
             return dict.fromkeys(QUANTILES)
+        places = sorted(counts)
+        so_far = list(accumulate(map(counts.__getitem__, places)))
         ranks = {name: share * (so_far[-1] - 1) + 1 for name, share in QUANTILES.items()}
-        return {name: bisect_left(so_far, int(rank)) / BINS for name, rank in ranks.items()}
+        return {name: places[bisect_left(so_far, int(rank))] / BINS for name, rank in ranks.items()}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from relserve.call.answer_types import Answer
 from relserve.call.options import parse_options
 from relserve.call.relquery import RelQuery, Reply, Submission
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind
 from relserve.session.session import Session
-from relserve.session.sureness import BANDS, QUANTILES
+from relserve.session.sureness import BANDS, QUANTILES, Sureness
 
 
 @dataclass
@@ -75,3 +77,10 @@ def test_without_rows_the_counts_are_zero() -> None:
 def test_a_question_that_failed_does_not_count() -> None:
     asked = {name: {"type": "noul", "instructions": f"{name}?"} for name in ("rude", "late")}
     assert _counts("llm_decide", ["0.97"], questions=asked) == [0, 0, 0, 1]
+
+
+def test_what_is_kept_of_few_answers_is_small() -> None:
+    """A history keeps 10,000 of them for each user."""
+    sureness = Sureness()
+    sureness.add([Answer("x", sureness=(0.9,))])
+    assert len(pickle.dumps(sureness)) < 500
