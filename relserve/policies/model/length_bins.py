@@ -28,7 +28,7 @@ def _edges() -> list[int]:
 EDGES = _edges()  # bin b holds the lengths above EDGES[b], up to EDGES[b + 1]
 _STARTS, _WIDTHS = np.array(EDGES[:-1], dtype=float), np.diff(np.array(EDGES, dtype=float))
 _NUM_BINS = len(_WIDTHS)
-_ENDS, _GIVEN = np.array(EDGES, dtype=float), np.arange(TABLE, dtype=float)
+_GIVEN = np.arange(TABLE, dtype=float)
 # Hazards where nothing was ever seen.
 GUESS: Floats = 1.0 - ((_STARTS + GUESS_TOKENS) / (_STARTS + _WIDTHS + GUESS_TOKENS)) ** GUESS_SHAPE
 _BIN_OF = [0, *(bisect_left(EDGES, tokens) - 1 for tokens in range(1, TABLE + 1))]
@@ -126,5 +126,5 @@ class LengthTable(NamedTuple):
         # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
         tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
         remaining = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
-        by_given = np.maximum(np.interp(_GIVEN[:limit], _ENDS[:num_bins], remaining), 1.0)
+        by_given = np.maximum(np.interp(_GIVEN[:limit], _STARTS[:num_bins], remaining), 1.0)
         return cls((1.0 - alive).tolist(), float(remaining[0]), by_given.tolist(), float(min(seen, limit)))
