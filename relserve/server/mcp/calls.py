@@ -39,7 +39,7 @@ async def called(work: ToolWork, do: Work, context: Context[Any, Any] | None) ->
                 await _tell(work, context)
         return done.result()
     except TimeoutError:
-        raise ToolError(f"ended after {work.longest_s:g} seconds, the user's longest statement") from None
+        raise ToolError(f"ended after {work.longest_s:g} seconds, the most that a call may take") from None
     except (RelserveError, duckdb.Error, pa.ArrowException) as error:
         raise ToolError(str(error)) from error
     finally:

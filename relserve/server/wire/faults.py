@@ -16,7 +16,8 @@ _WHERE = re.compile(r"(?m)^LINE (\d++): ([^\n]*+)\n( *+)\^[\^~]*+\s*+\Z")
 _HINTS = ("Did you mean", "Candidate", "Either ", "Use ", "Try ", "To ")
 _NO_CTID = 'Referenced column "ctid" not found'  # by which DuckDB changes rows of an attached table
 _SEND_WHOLE = (
-    "Rows have no ctid here. Send the UPDATE or DELETE as it is: CALL postgres_execute('..', 'UPDATE ..')."
+    "Rows have no ctid here. From a DuckDB that attaches this database, send the UPDATE or DELETE as it is: "
+    "CALL postgres_execute('..', 'UPDATE ..')."
 )
 _CUT = "..."
 _CHECK = re.compile(r'CHECK constraint failed on table "((?:[^"]++|"")++)" with expression (CHECK.*)')
