@@ -121,7 +121,7 @@ class KeptRow(NamedTuple):
 class LandedRow(NamedTuple):
     """What came of one row of a batch; as of `KeptRow`."""
 
-    number: int
+    key: bytes
     state: BatchRowState
     tries: int = 0
     reply: str = ""
@@ -190,10 +190,11 @@ class BatchBook:
         """Keep all that came of a batch, row by row and all of it at once."""
         states = Counter[BatchRowState]()
         with self._opened() as db:
-            for number, state, tries, reply in rows:
+            for key, state, tries, reply in rows:
                 states[state] += 1
-                sql = "UPDATE rows SET state = ?, tries = ?, reply = ? WHERE batch = ? AND number = ?"
-                db.execute(sql, (state, tries, _packed(reply), batch.id, number))
+                # Found by the key: by the number all rows of the batch would be read for each.
+                sql = "UPDATE rows SET state = ?, tries = ?, reply = ? WHERE key = ? AND batch = ?"
+                db.execute(sql, (state, tries, _packed(reply), key, batch.id))
             answered, failed = states[BatchRowState.ANSWERED], states[BatchRowState.FAILED]
             batch = replace(batch, ended=time.time(), answered=answered, failed=failed)
             self._put(db, batch)

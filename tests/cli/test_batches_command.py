@@ -36,7 +36,7 @@ def test_clearing_the_cache_deletes_the_answers_of_batches_that_ended(tmp_path: 
             [KeptRow(name.encode(), name, 0, BatchRowState.SENT)],
         )
     old = next(each for each in book.batches() if each.id == "old")
-    book.land(old, [LandedRow(0, BatchRowState.ANSWERED, 0, "the answer")])
+    book.land(old, [LandedRow(b"old", BatchRowState.ANSWERED, 0, "the answer")])
     assert book.find([b"old"])[b"old"].reply == "the answer"
     assert relserve(tmp_path, "cache", "clear", "--yes")[0] == 0
     assert [each.id for each in book.batches()] == ["new"]

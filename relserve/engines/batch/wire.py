@@ -123,24 +123,24 @@ def _landed(row: KeptRow, line: dict[str, Any] | None, batch: KeptBatch) -> Land
             return _failed(row, row.tries, "the batch ended without an answer to this row")
         if batch.state == "failed":
             return _failed(row, row.tries, f"the server refused the batch: {batch.message}")
-        return LandedRow(row.number, BatchRowState.UNASKED, row.tries)  # expired or cancelled before its turn
+        return LandedRow(row.key, BatchRowState.UNASKED, row.tries)  # expired or cancelled before its turn
     response, error = line.get("response"), line.get("error")
     if isinstance(response, dict) and response.get("status_code") == HTTPStatus.OK:
-        return LandedRow(row.number, BatchRowState.ANSWERED, row.tries, json.dumps(response.get("body")))
+        return LandedRow(row.key, BatchRowState.ANSWERED, row.tries, json.dumps(response.get("body")))
     if isinstance(response, dict) and isinstance(response.get("status_code"), int):
         body = response.get("body")
         fault = fault_of(StatusError(response["status_code"], {}, _error_in(body)))
         if fault.action in PASSING and row.tries + 1 < MOST_TRIES:
-            return LandedRow(row.number, BatchRowState.UNASKED, row.tries + 1)
+            return LandedRow(row.key, BatchRowState.UNASKED, row.tries + 1)
         return _failed(row, row.tries + 1, fault.message, fault.row_failure)
     code = error.get("code") if isinstance(error, dict) else None
     if code in ("batch_expired", "batch_cancelled"):
-        return LandedRow(row.number, BatchRowState.UNASKED, row.tries)
+        return LandedRow(row.key, BatchRowState.UNASKED, row.tries)
     return _failed(row, row.tries, f"the server says {shown(error or line)}")
 
 
 def _failed(row: KeptRow, tries: int, message: str, kind: FailureKind = FailureKind.ENGINE) -> LandedRow:
-    return LandedRow(row.number, BatchRowState.FAILED, tries, json.dumps([kind, message]))
+    return LandedRow(row.key, BatchRowState.FAILED, tries, json.dumps([kind, message]))
 
 
 def _error_in(body: object) -> object:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from asking import ask, collect, submission_of, texts
 from batch_server import HOLDS, BatchServer, by_prompt, prompt_of, refused, serving
 
-from relserve.cache.kept_batches import FILE_NAME, BatchRowState, KeptBatch, KeptRow
+from relserve.cache.kept_batches import FILE_NAME, BatchBook, BatchRowState, KeptBatch, KeptRow, LandedRow
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.batch.engine import BatchEngine
@@ -299,5 +301,25 @@ def test_of_the_lines_that_came_the_first_of_a_row_counts_and_what_cannot_be_rea
 
     lines = [line(1, "a"), b"\n", b"{", line(1, "b"), line(9, "c"), line(0, "d")]
     came = list(landed_rows(batch, lines, rows))
-    assert [(row.number, row.reply) for row in came[:2]] == [(1, '"a"'), (0, '"d"')]
-    assert (came[2].number, came[2].state) == (2, BatchRowState.FAILED)
+    assert [(row.key, row.reply) for row in came[:2]] == [(b"1", '"a"'), (b"0", '"d"')]
+    assert (came[2].key, came[2].state) == (b"2", BatchRowState.FAILED)
+
+
+def test_to_keep_what_came_of_a_batch_takes_as_long_as_it_has_rows(tmp_path, monkeypatch):
+    """Nobody else can read the record meanwhile; a batch may have 50,000 rows."""
+    steps = Counter[int]()
+    connect = sqlite3.connect
+
+    def counting(num: int, *args: Any, **more: Any) -> sqlite3.Connection:
+        db = connect(*args, **more)
+        db.set_progress_handler(lambda: steps.update([num]), 100)  # of SQLite's machine
+        return db
+
+    for num in (200, 2000):
+        monkeypatch.setattr(sqlite3, "connect", partial(counting, num))
+        book, batch = BatchBook(tmp_path / str(num)), KeptBatch("rb-1", "m", "s", "", "k", "{}", num)
+        rows = [KeptRow(b"%d" % number, batch.id, number, BatchRowState.SENT) for number in range(num)]
+        book.begin(batch, rows)
+        landed = book.land(batch, [LandedRow(row.key, BatchRowState.ANSWERED, 0, "x") for row in rows])
+        assert landed.answered == num
+    assert steps[2000] < 20 * steps[200]
