@@ -29,6 +29,11 @@ def blocks_of(
         yield range(first, len(prompts))
 
 
+def own_limits(engine: Engine) -> tuple[int, ...]:
+    """The most prompts and characters of a block, where an engine has limits of its own; else nothing."""
+    return getattr(engine, "own_blocks", ())
+
+
 async def answered(engine: Engine, asked: Iterable[Submission]) -> AsyncIterator[tuple[int, list[Reply]]]:
     """The replies to submissions as they come, each batch with its submission's number.
 

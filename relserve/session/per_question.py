@@ -11,7 +11,7 @@ from relserve.call.answer_types import Grammar
 from relserve.call.decisions import FollowUp
 from relserve.call.relquery import Reply, Submission
 from relserve.errors import Failure
-from relserve.session.in_blocks import answered, blocks_of
+from relserve.session.in_blocks import answered, blocks_of, own_limits
 from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
 
 
@@ -26,7 +26,7 @@ class PerQuestion(WrappedEngine):
         """See `Engine.answer`; prompts are made block by block."""
         asked = submission.sampling.follow_ups
         rows = len(submission.prompts) if submission.rows is None else submission.rows
-        blocks = list(blocks_of(submission.prompts, len(asked)))
+        blocks = list(blocks_of(submission.prompts, len(asked), *own_limits(self._engine)))
         found: dict[int, list[Reply]] = {}
         made = (questions_of(submission.part(block, rows)) for block in blocks)
         async with aclosing(answered(self._engine, made)) as stream:  # type: ignore[type-var]

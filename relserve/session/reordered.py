@@ -16,7 +16,7 @@ from relserve.call.place_bias import averaged, orders_of
 from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError
-from relserve.session.in_blocks import answered, blocks_of
+from relserve.session.in_blocks import answered, blocks_of, own_limits
 from relserve.session.per_question import PerQuestion, questions_of
 from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
 
@@ -34,7 +34,7 @@ class Reordered(WrappedEngine):
         """See `Engine.answer`; the reads of a prompt follow each other, so that finished rows come out."""
         num_reads = submission.sampling.debias
         found: dict[int, list[Reply]] = {}
-        reads = list(_reads(submission))
+        reads = list(_reads(submission, own_limits(self._engine)))
         asked = (read.asked(submission) for read in reads)
         async with aclosing(answered(self._engine, asked)) as stream:  # type: ignore[type-var]
             async for number, replies in stream:
@@ -105,16 +105,19 @@ class _Read(NamedTuple):
         return interleaved(part) if len(self.numbers) > 1 else in_order(part, self.numbers[0])
 
 
-def _reads(submission: Submission) -> Iterator[_Read]:
+def _reads(submission: Submission, own: tuple[int, ...]) -> Iterator[_Read]:
     """All reads of all rows, those of a row near each other.
 
     Turns show the choices too, and a submission has one set of them, so there each order is asked alone.
+
+    Args:
+        own: see `own_limits`.
     """
     numbers = range(submission.sampling.debias)
     if not submission.turns:
-        yield from (_Read(block, numbers) for block in blocks_of(submission.prompts, len(numbers)))
+        yield from (_Read(block, numbers) for block in blocks_of(submission.prompts, len(numbers), *own))
         return
-    for block in blocks_of(submission.prompts, 1, MOST_WITH_TURNS):
+    for block in blocks_of(submission.prompts, 1, *(own or (MOST_WITH_TURNS,))):
         yield from (_Read(block, (number,)) for number in numbers)
 
 

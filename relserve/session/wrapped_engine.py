@@ -24,6 +24,11 @@ class WrappedEngine:
         """Whether it gives vectors."""
         return getattr(self._engine, "embeds", False)
 
+    @property
+    def own_blocks(self) -> tuple[int, ...]:
+        """See `own_limits` of `in_blocks`."""
+        return getattr(self._engine, "own_blocks", ())
+
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`."""
         return await self._engine.fingerprint()

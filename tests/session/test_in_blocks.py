@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -13,8 +14,14 @@ import pytest
 from relserve.call.options import parse_options
 from relserve.call.relquery import CallSite, Reply, Submission
 from relserve.call.template import Template
+from relserve.engines.batch.engine import BatchEngine
+from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineDeadError
+from relserve.server.users.metered import metered
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User
+from relserve.session.capped_engine import CappedEngine
 from relserve.session.folding import fold_rows
 from relserve.session.in_blocks import AT_ONCE, MOST_PROMPTS, answered, blocks_of
 from relserve.session.reordered import MOST_WITH_TURNS, engine_for
@@ -62,7 +69,7 @@ def submission_of(site: CallSite, num: int) -> Submission:
     return Submission("r", prompts, site.sampling, turns=site.turns)
 
 
-def order_of_rows(engine: ScriptedEngine, submission: Submission) -> list[int]:
+def order_of_rows(engine: Engine, submission: Submission) -> list[int]:
     async def asked() -> list[int]:
         stream = engine_for(engine, submission).answer(submission)
         return [reply.index async for replies in stream for reply in replies]
@@ -118,6 +125,17 @@ def test_with_examples_rows_are_done_block_by_block() -> None:
     assert sorted(order) == list(range(num))
     assert set(order[:MOST_WITH_TURNS]) == set(range(MOST_WITH_TURNS))
     assert engine.chunks == [MOST_WITH_TURNS] * 6
+
+
+def test_an_engine_with_limits_of_its_own_gets_its_blocks_through_all_that_wraps_it() -> None:
+    """A block of 512 rows, of which each is a batch, would be too many batches for a server."""
+    examples, num = [{"text": "a rose", "answer": "good"}], 3 * MOST_WITH_TURNS
+    for site, chunks in ((sentiment(examples=examples), [num] * 2), (decide(8), [num * 8])):
+        engine = Counting()
+        engine.own_blocks = BatchEngine.own_blocks  # type: ignore[attr-defined]
+        wrapped = CappedEngine(metered(engine, User("ann"), Quota(time.monotonic)), [], None)
+        order_of_rows(wrapped, submission_of(site, num))
+        assert engine.chunks == chunks
 
 
 def test_what_ends_the_engine_ends_all_blocks() -> None:

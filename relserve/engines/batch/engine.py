@@ -14,7 +14,7 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.batch.at_server import cancelled, looked
 from relserve.engines.batch.rows import reply_of, row_keys
-from relserve.engines.batch.sending import BatchUploader, RowsToSend
+from relserve.engines.batch.sending import MOST_BYTES, MOST_ROWS, BatchUploader, RowsToSend
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.label_reply import as_asked
 from relserve.engines.http.server import ModelServer
@@ -35,6 +35,7 @@ class BatchEngine:
     """
 
     asks_before_sending = True  # see `Submission.may_send`
+    own_blocks = MOST_ROWS, MOST_BYTES  # each block is a batch, of which a server takes only so many
 
     def __init__(self, http: HttpEngine, folder: Path) -> None:
         self._http, self.book = http, BatchBook(folder)

@@ -96,6 +96,11 @@ class Metered:
         return getattr(self._engine, "asks_before_sending", False)
 
     @property
+    def own_blocks(self) -> tuple[int, ...]:
+        """See `own_limits` of `in_blocks`."""
+        return getattr(self._engine, "own_blocks", ())
+
+    @property
     def look(self) -> Any:
         """See `BatchEngine.look`; None of an engine that sends no batches."""
         return getattr(self._engine, "look", None)
