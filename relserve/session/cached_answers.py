@@ -18,7 +18,7 @@ from relserve.call.reply_keys import keys_of
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, RelserveError
-from relserve.session.reordered import all_asked
+from relserve.session.reordered import each_asked
 
 logger = logging.getLogger(__name__)
 
@@ -163,10 +163,13 @@ def ask_counted(engine: Engine, submission: Submission, cancel: threading.Event)
     find_counted = getattr(engine, "find_counted", None)
     if find_counted is None or submission.sampling.embeds:
         return set()
-    asked = all_asked(submission)
-    found = set(_asked(engine, find_counted(asked), cancel, None) or ())
-    num, times = len(submission.prompts), len(asked.prompts) // max(1, len(submission.prompts))
-    return {i for i in range(num) if found.issuperset(range(i * times, (i + 1) * times))}
+    num = len(submission.prompts)
+    counted = set(range(num))
+    for asked in each_asked(submission) if num else ():
+        found = set(_asked(engine, find_counted(asked), cancel, None) or ())
+        times = len(asked.prompts) // num
+        counted = {i for i in counted if found.issuperset(range(i * times, (i + 1) * times))}
+    return counted
 
 
 def _asked(

@@ -79,6 +79,15 @@ def all_asked(submission: Submission) -> Submission:
     return submission if submission.sampling.debias == 1 else interleaved(submission)
 
 
+def each_asked(submission: Submission) -> list[Submission]:
+    """The same prompts as the engine gets them, but for blocks: of each row as many in each submission."""
+    if submission.sampling.follow_ups:
+        submission = questions_of(submission)
+    if submission.sampling.debias == 1 or not submission.turns:
+        return [all_asked(submission)]
+    return [in_order(submission, number) for number in range(submission.sampling.debias)]
+
+
 def interleaved(submission: Submission) -> Submission:
     """Each prompt in all of its orders, one after the other, as one submission; the turns in the first."""
     reads = [in_order(submission, number) for number in range(submission.sampling.debias)]

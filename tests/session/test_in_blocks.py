@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -15,12 +16,14 @@ from relserve.call.options import parse_options
 from relserve.call.relquery import CallSite, Reply, Submission
 from relserve.call.template import Template
 from relserve.engines.batch.engine import BatchEngine
+from relserve.engines.batch.rows import row_keys
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineDeadError
 from relserve.server.users.metered import metered
 from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
+from relserve.session.cached_answers import ask_counted
 from relserve.session.capped_engine import CappedEngine
 from relserve.session.folding import fold_rows
 from relserve.session.in_blocks import AT_ONCE, MOST_PROMPTS, answered, blocks_of
@@ -136,6 +139,30 @@ def test_an_engine_with_limits_of_its_own_gets_its_blocks_through_all_that_wraps
         wrapped = CappedEngine(metered(engine, User("ann"), Quota(time.monotonic)), [], None)
         order_of_rows(wrapped, submission_of(site, num))
         assert engine.chunks == chunks
+
+
+@dataclass
+class Batching(ScriptedEngine):
+    """Knows which prompts it was asked, as a batch engine does."""
+
+    keys: set[bytes] = field(default_factory=set)
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        self.keys.update(row_keys("server", submission))
+        async for replies in super().answer(submission):
+            yield replies
+
+    async def find_counted(self, submission: Submission) -> list[int]:
+        return [i for i, key in enumerate(row_keys("server", submission)) if key in self.keys]
+
+
+@pytest.mark.parametrize("site", [
+    sentiment(), sentiment(examples=[{"text": "a rose", "answer": "good"}]), decide(3), sentiment(debias=1),
+])  # fmt: skip
+def test_rows_are_known_again_that_were_sent_however_often_each_is_asked_about(site: CallSite) -> None:
+    engine, submission = Batching(), submission_of(site, 20)
+    order_of_rows(engine, submission.part(range(5, 20), None))
+    assert ask_counted(engine, submission, threading.Event()) == set(range(5, 20))
 
 
 def test_what_ends_the_engine_ends_all_blocks() -> None:
