@@ -51,6 +51,7 @@ def test_cancelling_an_llm_query_frees_the_engine(serve: Serve) -> None:
     con.cancel_safe()
     thread.join(PATIENCE_S)
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+    wait_until(lambda: engine.aborted > 0)  # the client may hear of it just before
     answered = engine.num_answered
     time.sleep(0.3)
     assert engine.num_answered == answered
@@ -62,7 +63,7 @@ def test_a_client_that_leaves_stops_its_statement(serve: Serve) -> None:
     in_background(con, "SELECT llm('Say {}', range) FROM range(10000)")
     wait_until(lambda: engine.num_answered > 2)
     con.close()
-    time.sleep(0.3)
+    wait_until(lambda: engine.aborted > 0)
     answered = engine.num_answered
     time.sleep(0.3)
     assert engine.num_answered == answered
