@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from conftest import Serve, connect
+from tests.server.client.conftest import Serve, connect
 
 from relserve.server.users.tries import Tries, TryLimit
 from relserve.server.users.users import User, Users
