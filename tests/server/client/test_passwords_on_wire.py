@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.server.client.conftest import Serve, connect
 
 from relserve.server.users.tries import Tries, TryLimit
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
+from tests.server.client.conftest import Serve, connect
 from tests.waiting import PATIENCE_S
 
 
