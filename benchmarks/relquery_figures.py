@@ -98,7 +98,8 @@ def calibrated(runs: Sequence[Run], kv_tokens: int) -> RelQueryEngineSpec:
     arriving_s = sum(run["arrival_s_a_row"] * sum(r[0] for r in run["rels"].values()) for run in runs)
     cost = fit(steps)
     scale = (steps[:, 2].sum() - arriving_s) / sum(cost.step(tokens, decodes) for tokens, decodes, _ in steps)
-    cost = CostModel(*(float(scale * value) for value in astuple(cost)))
+    # The last, the base of mixed steps, is None where no step was mixed.
+    cost = CostModel(*(float(scale * value) for value in astuple(cost) if value is not None))
     limits = EngineLimits(MAX_NUM_SEQS, MAX_TOKENS, kv_tokens, BLOCK_SIZE)
     a_row_s = statistics.median(run["arrival_s_a_row"] for run in runs)
     return RelQueryEngineSpec(cost, limits, arrival_s_a_row=a_row_s)

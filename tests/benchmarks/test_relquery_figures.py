@@ -22,7 +22,15 @@ from benchmarks.relquery_engines import (
     scheduler_of,
     share_without_processor,
 )
-from benchmarks.relquery_figures import Replay, interval, known_lengths, p99, ranked_otherwise, without_bases
+from benchmarks.relquery_figures import (
+    Replay,
+    calibrated,
+    interval,
+    known_lengths,
+    p99,
+    ranked_otherwise,
+    without_bases,
+)
 from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
@@ -98,6 +106,16 @@ def test_without_bases_the_whole_work_takes_as_long() -> None:
     assert (
         spec.cost.prefill_base_s < 1e-4 * spec.cost.prefill_per_token_s * spec.limits.max_num_batched_tokens
     )
+
+
+def test_an_engine_is_fitted_where_no_step_was_mixed() -> None:
+    true = CostModel(2e-5, 5e-3, 1e-4, 1.5e-3)
+    sizes = [(50 * i, 0) for i in range(1, 20)] + [(0, i) for i in range(1, 20)]
+    steps = [[tokens, decodes, true.step(tokens, decodes)] for tokens, decodes in sizes]
+    cost = calibrated([{**run(2.0), "steps": steps, "arrival_s_a_row": 0.0}], 50_000).cost
+    assert cost.mixed_base_s is None
+    assert cost.step(400, 0) == pytest.approx(true.step(400, 0), rel=0.02)
+    assert cost.step(0, 12) == pytest.approx(true.step(0, 12), rel=0.02)
 
 
 def test_what_lies_between_ours_and_the_fluid_bound_is_bases_and_order() -> None:
