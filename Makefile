@@ -7,6 +7,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LLAMACPP := build/llamacpp
 SUPERSET := build/superset
 INTEGRATIONS := build/integrations
+AIRFLOW := build/airflow
 DOCS := build/docs
 DBT := build/dbt
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
@@ -14,7 +15,7 @@ export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset dbt integrations docs site-tools install clean
+.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset dbt integrations airflow docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -32,6 +33,7 @@ test-all: test
 	-@$(MAKE) --no-print-directory dbt
 	-@$(MAKE) --no-print-directory site-tools
 	-@$(MAKE) --no-print-directory integrations
+	-@$(MAKE) --no-print-directory airflow
 	@$(PY) -m pytest -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
@@ -108,6 +110,15 @@ $(INTEGRATIONS)/.installed: requirements/integrations.lock requirements/duckdb_p
 	@rm -rf $(INTEGRATIONS)/duckdb_postgres
 	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 		--target $(INTEGRATIONS)/duckdb_postgres -r requirements/duckdb_postgres.lock
+	@touch $@
+
+# Apache Airflow, and what relserve needs beside it, in an environment of its own, for the DAG of docs/integrations.md: 0.6 GB.
+airflow: $(AIRFLOW)/.installed
+
+$(AIRFLOW)/.installed: requirements/airflow.lock
+	@echo "installing Apache Airflow into $(AIRFLOW) (once: about two minutes)"
+	@test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
+	@$(AIRFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/airflow.lock
 	@touch $@
 
 # The documentation as a site with search, in build/site; a page, a link or an anchor that is missing is an error.
