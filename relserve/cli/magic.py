@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Any, NoReturn
 
+import duckdb
+
 from relserve import api
 from relserve.cli.chart import chart_of
 from relserve.cli.console import console
@@ -89,7 +91,8 @@ class Magic:
         if relation is None:
             return None
         rows = relation.to_arrow_table()
-        if rows.column_names in (["Success"], ["Count"]) and not rows.num_rows:
+        is_select = duckdb.extract_statements(sql)[-1].type is duckdb.StatementType.SELECT
+        if rows.column_names in (["Success"], ["Count"]) and not rows.num_rows and not is_select:
             return None  # so DuckDB answers SET, CREATE and the like
         if options.out:
             self._shell.user_ns[options.out] = rows

@@ -41,6 +41,7 @@ said = cell("relserve", "", "SELECT name, llm('Say {name}', name) AS said FROM d
 assert [name for name, _ in said.fetchall()] == ["ale", "stout"]
 assert cell("relserve", "", "CREATE SCHEMA old") is None
 assert cell("relserve", "", "CREATE TABLE kept AS FROM beers").fetchall() == [(9,)]
+assert cell("relserve", "", "SELECT name AS Count FROM kept WHERE id < 0").columns == ["Count"]
 assert "beer 3" in repr(cell("relserve", "", "FROM kept ORDER BY id"))
 
 # a chart below the question, as `relserve sql --chart` draws it
