@@ -61,6 +61,7 @@ class ServerDatabase:
     def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
         """A connection for a client, with a session of its own."""
         session = self._session(history)
+        self._daily.limit(user)
         session.model_hosts.allow(user.models or ())
         find = metered_finder(session.find_engine, user, self._quota)
         judge = ForeignTables(client.notice, history) if session.foreign_tables else None
@@ -71,7 +72,7 @@ class ServerDatabase:
             raise ProtocolError(str(error), "22023") from None
         own = replace(
             session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo,
-            spending=replace(session.spending, user=lambda: self._daily.find(user, history.usage)),
+            spending=replace(session.spending, user=lambda: self._daily.find(user.name, history.usage)),
             cache_salt=self._salts.of(user), keeps_calibrations=False,
             batches=replace(session.batches, owner=user.name),
         )  # fmt: skip

@@ -8,9 +8,16 @@ from relserve.cache.kept_usage import UsageBook, UsageCounts, UsageKey, today
 from relserve.errors import UsageError
 from relserve.server.users.daily import DailyCaps
 from relserve.server.users.users import User, Users
+from relserve.session.caps import Amounts, SpendingCap
 from tests.command_line import relserve
 
 ANN = User("ann", rows_per_day=10, cost_per_day=0.5)
+
+
+def find(caps: DailyCaps, user: User, book: UsageBook) -> SpendingCap | None:
+    """The cap of a user who connects now."""
+    caps.limit(user)
+    return caps.find(user.name, book)
 
 
 def test_what_was_asked_before_a_restart_counts(tmp_path: Path) -> None:
@@ -19,7 +26,7 @@ def test_what_was_asked_before_a_restart_counts(tmp_path: Path) -> None:
     book.add(UsageKey("2001-01-01", "ann", "m", "llm", "k"), UsageCounts(99, 0, 0, 0, 0, 9.0, 0))
     book.add(UsageKey(today(), "bob", "m", "llm", "k"), UsageCounts(99, 0, 0, 0, 0, 9.0, 0))
     book.flush()
-    cap = DailyCaps().find(ANN, UsageBook(tmp_path))
+    cap = find(DailyCaps(), ANN, UsageBook(tmp_path))
     assert cap is not None
     assert cap.spent == (7, 77, 0.2)
     assert cap.left_rows() == 3
@@ -27,9 +34,42 @@ def test_what_was_asked_before_a_restart_counts(tmp_path: Path) -> None:
 
 def test_all_connections_of_a_user_have_one_cap() -> None:
     caps, book = DailyCaps(), UsageBook()
-    assert caps.find(ANN, book) is caps.find(ANN, book)
-    assert caps.find(ANN, book) is not caps.find(User("bob", rows_per_day=10, cost_per_day=0.5), book)
-    assert caps.find(User("eve"), book) is None
+    assert find(caps, ANN, book) is find(caps, ANN, book)
+    assert find(caps, ANN, book) is not find(caps, User("bob", rows_per_day=10, cost_per_day=0.5), book)
+    assert find(caps, User("eve"), book) is None
+
+
+def asked(book: UsageBook, rows: int) -> None:
+    book.add(UsageKey(today(), "ann", "m", "llm", "k"), UsageCounts(rows, 0, 10 * rows, 0, 0, 0.01 * rows, 0))
+
+
+def test_a_cap_that_is_set_again_has_counted_all_limits() -> None:
+    caps, book = DailyCaps(), UsageBook()
+    first = find(caps, ANN, book)
+    first.spend(Amounts(4, 40, 0.04))
+    raised = find(caps, User("ann", rows_per_day=100), book)
+    raised.spend(Amounts(5, 50, 0.05))
+    assert find(caps, ANN, book).spent == (9, 90, pytest.approx(0.09))
+    assert first.left_rows() == 1  # connections from before have the same
+
+
+def test_a_cap_that_is_set_again_counts_what_was_asked_without_one() -> None:
+    caps, book = DailyCaps(), UsageBook()
+    find(caps, ANN, book).spend(Amounts(2, 20, 0.02))
+    asked(book, 2)
+    assert find(caps, User("ann"), book) is None
+    asked(book, 6)
+    assert find(caps, User("ann"), book) is None
+    assert find(caps, ANN, book).spent == (8, 80, pytest.approx(0.08))
+    assert find(caps, ANN, book).spent == (8, 80, pytest.approx(0.08))
+    assert find(DailyCaps(), ANN, book).spent == (8, 80, pytest.approx(0.08))  # the file has it, too
+
+
+def test_batches_that_were_counted_when_sent_are_not_counted_again(tmp_path: Path) -> None:
+    book = UsageBook(tmp_path)
+    find(DailyCaps(), ANN, book).spend(Amounts(0, 0, 0))
+    asked(book, 7)  # of a batch of the day before
+    assert find(DailyCaps(), ANN, book).spent == (0, 0, 0)
 
 
 def test_the_command_writes_what_the_file_says(tmp_path: Path) -> None:
