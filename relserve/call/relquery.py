@@ -329,6 +329,7 @@ class Reply:
     them and the engine tells them; the text is then the most probable choice, or its label.
     `cut`: max_tokens ended it. Thoughts are no part of the text.
     `is_counted`: caps have counted the row before: it waits in a batch, or its answer was taken from one.
+    `is_unsent`: the row was refused before any model was asked about it, so caps do not count it.
     """
 
     index: int
@@ -340,3 +341,4 @@ class Reply:
     cut: bool = False
     probabilities: tuple[float, ...] | None = None
     is_counted: bool = False
+    is_unsent: bool = False

@@ -135,11 +135,11 @@ class ScriptedEngine:
     def _reply(self, index: int, prompt: str, submission: Submission) -> Reply:
         if len(prompt) > self.max_prompt_chars:
             message = _too_long(prompt, self.max_prompt_chars)
-            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, message))
+            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, message), is_unsent=True)
         try:
             scripted = self.script(prompt, submission.as_for(index))
         except EbnfError as error:
-            return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
+            return Reply(index, None, Failure(FailureKind.REFUSED, str(error)), is_unsent=True)
         if isinstance(scripted, Failure):
             return Reply(index, None, scripted)
         if submission.sampling.embeds:

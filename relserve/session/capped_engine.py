@@ -100,7 +100,7 @@ class _Account:
         for reply in replies:
             if reply.is_counted:
                 continue
-            taken = self._amounts(reply)
+            taken = Amounts() if reply.is_unsent else self._amounts(reply)
             expected = self._claims.popleft() if self._claims else None
             for cap in self._caps:
                 cap.spend(taken) if expected is None else cap.settle(expected, taken)

@@ -13,6 +13,7 @@ import pytest
 import relserve
 from relserve.api import connect
 from relserve.engines.loop import spawn
+from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind, OptionError, RowError, SpendingError
 from relserve.session.caps import Amounts, Limits, SpendingCap
 from tests.engines.http_fakes import Answered, FakeServer, said
@@ -188,6 +189,14 @@ def test_an_engine_here_stops_too() -> None:
         cut = con.cursor()
         with pytest.raises(SpendingError, match="after 20 rows"):
             cut.execute("SELECT llm('other {}', i) FROM range(20) t(i)")
+
+
+def test_a_row_that_is_refused_before_it_is_sent_is_no_row_of_a_cap() -> None:
+    engine = ScriptedEngine(max_prompt_chars=50)
+    with connect(engine=engine, progress=False, max_rows=5) as con:
+        sql = "SELECT llm('Sum up: {}', repeat('x', 20 * i)) FROM range(4) t(i)"
+        assert num_answered(con.execute(sql).fetchall()) == 3
+        assert con.session.spending.connection.spent.rows == 3
 
 
 @pytest.mark.parametrize("says", [True, False])

@@ -64,7 +64,7 @@ class Entrance:
                 self.num_waiting = 0
                 late = Failure(FailureKind.DEADLINE, str(error))
                 for row in rows[begin:]:
-                    self._take(row, Reply(row, None, late))
+                    self._take(row, Reply(row, None, late, is_unsent=True))
                 self._news()
                 return
             self._supply.let_in(rows[begin : begin + num])

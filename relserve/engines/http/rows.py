@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn
 
@@ -169,7 +169,8 @@ class HttpRows:
         try:
             return await self._request(indices, dialect, submission)
         except EbnfError as error:
-            return _unanswered(indices, FailureKind.REFUSED, str(error))
+            refused = _unanswered(indices, FailureKind.REFUSED, str(error))
+            return [replace(reply, is_unsent=True) for reply in refused]
         except OptionError:
             raise  # though it is a ValueError
         except RecursionError:

@@ -244,7 +244,7 @@ class Flight:
         if longest >= limit:
             self._ended(index)
             problem = f"the prompt has {longest} tokens, the model's context holds {limit}"
-            self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem))
+            self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem), was_asked=bool(row.request_ids))
             return []
         row.request_ids = [f"{self._prefix}.{next(self._request_numbers)}" for _ in asks]
         if self._admitted is not None:
@@ -261,7 +261,7 @@ class Flight:
         request = self.pending.get(request_id)
         if request is not None:
             self._forget(request.index)
-            self._fail([request.index], failure)
+            self._fail([request.index], failure, was_asked=True)
 
     def _forget(self, index: int) -> None:
         """Ask no more about a row; what is still asked is aborted with the next requests."""
@@ -274,8 +274,8 @@ class Flight:
             self._admitted.ended(index, reply)
         return self._rows.pop(index)
 
-    def _fail(self, indices: Sequence[int], failure: Failure) -> None:
-        self._failed += [Reply(i, None, failure) for i in indices]
+    def _fail(self, indices: Sequence[int], failure: Failure, was_asked: bool = False) -> None:
+        self._failed += [Reply(i, None, failure, is_unsent=not was_asked) for i in indices]
         if indices:
             self.wake()
 

@@ -60,7 +60,8 @@ class Thinking:
         budget = min(self._sampling.thinking, self._room - len(ids))
         if budget < 1:
             message = f"the prompt has {len(ids)} tokens, the model's context of {self._max_model_len}"
-            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, f"{message} leaves no room to think"))
+            failure = Failure(FailureKind.OVER_CONTEXT, f"{message} leaves no room to think")
+            return Reply(index, None, failure, is_unsent=True)
         (thoughts,) = yield [TokenizedPrompt(ids, self._params_of(budget))]
         reply = yield from answer(index, [*ids, *self._closed(thoughts.outputs[0])])
         thought = Reply(index, None, usage=usage_of([thoughts]), times=times_of([thoughts]))
