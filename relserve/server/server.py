@@ -269,13 +269,16 @@ class Server:
 
     def ended(self, state: ClientState, ended: EndedStatement) -> None:
         """A statement has ended."""
+        self.log(state.user, state.channel.peer[0], state.pid, ended, state.history.num_tokens())
+
+    def log(self, user: User, address: str, pid: int, ended: EndedStatement, num_tokens: int) -> None:
+        """Count a statement, or a call of a tool, that has ended, and write it to the log of statements."""
         self.counters.statement_ended(ended.seconds, ended.num_rows, ended.sqlstate)
-        tokens = state.history.num_tokens()
         if self._log is not None:
             self._log.write(
                 LogEntry(
-                    time.time() - ended.seconds, state.user.name, state.channel.peer[0], state.pid,
-                    ended.seconds, ended.num_rows, tokens, ended.sqlstate, ended.text,
+                    time.time() - ended.seconds, user.name, address, pid, ended.seconds, ended.num_rows,
+                    num_tokens, ended.sqlstate, ended.text,
                 )
             )  # fmt: skip
 

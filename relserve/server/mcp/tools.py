@@ -17,6 +17,7 @@ from pydantic import Field
 from relserve.errors import RelserveError
 from relserve.server.mcp.calls import called
 from relserve.server.mcp.limits import ToolLimits, UserCalls
+from relserve.server.mcp.logged import logged
 from relserve.server.mcp.shown import (
     Classification,
     CostEstimate,
@@ -40,7 +41,7 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_
 
 WhoCalls = Callable[[Any], User]
 AnyContext = Context[Any, Any]
-Do = Callable[[AnyContext | None, Work], Any]
+Do = Callable[[AnyContext | None, str, Work], Any]
 _REQUEST = ContextVar[Any]("request", default=None)
 Sql = Annotated[str, Field(description="One SELECT in DuckDB's SQL; llm functions may be called in it.")]
 
@@ -60,11 +61,12 @@ def mcp_server(
     )  # fmt: skip
     counted = calls or UserCalls(limits, time.monotonic)
 
-    async def do(context: AnyContext | None, work: Work) -> Any:
+    async def do(context: AnyContext | None, text: str, do_work: Work) -> Any:
         try:
-            user = who_calls(_REQUEST.get())
-            with counted.entered(user):
-                return await called(ToolWork(server, user, limits), work, context)
+            user = who_calls(request := _REQUEST.get())
+            work = ToolWork(server, user, limits)
+            with logged(server, user, request, text, work), counted.entered(user):
+                return await called(work, do_work, context)
         except (RelserveError, ToolError) as error:  # of others the SDK tells the client nothing
             raise (ResourceError if context is None else ToolError)(str(error)) from error
 
@@ -87,19 +89,20 @@ def _add_reading(made: MCPServer[Any], do: Do) -> None:
     @made.tool(annotations=READS)
     async def list_tables(context: AnyContext) -> list[TableEntry]:
         """List the tables and views of the database, with comments and about how many rows they have."""
-        return cast(list[TableEntry], await do(context, lambda work: work.list_tables()))
+        return cast(list[TableEntry], await do(context, "list_tables", lambda work: work.list_tables()))
 
     @made.tool(annotations=READS)
     async def describe(
         context: AnyContext, table: Annotated[str, Field(description="Its name, as list_tables gives it.")]
     ) -> TableDescription:
         """Show the columns of a table or view: types, comments, keys, references, and some of the values."""
-        return cast(TableDescription, await do(context, lambda work: work.describe(table)))
+        shown = await do(context, f"describe {table}", lambda work: work.describe(table))
+        return cast(TableDescription, shown)
 
     @made.tool(annotations=READS)
     async def explain(context: AnyContext, sql: Sql) -> CostEstimate:
         """Tell what a query's llm calls would ask: rows, prompts, tokens, seconds, dollars. Asks nothing."""
-        return cast(CostEstimate, await do(context, lambda work: work.explain(sql)))
+        return cast(CostEstimate, await do(context, f"explain {sql}", lambda work: work.explain(sql)))
 
 
 def _add_asking(made: MCPServer[Any], do: Do, limits: ToolLimits) -> None:
@@ -112,7 +115,8 @@ def _add_asking(made: MCPServer[Any], do: Do, limits: ToolLimits) -> None:
         ] = limits.rows,
     ) -> QueryAnswer:
         """Run one SELECT over the tables of the database. Nothing else runs, and nothing is written."""
-        return cast(QueryAnswer, await do(context, lambda work: work.query(sql, max_rows)))
+        answer = await do(context, f"query {sql}", lambda work: work.query(sql, max_rows))
+        return cast(QueryAnswer, answer)
 
     @made.tool(annotations=READS)
     async def ask(
@@ -123,7 +127,8 @@ def _add_asking(made: MCPServer[Any], do: Do, limits: ToolLimits) -> None:
         effort: Literal["quick", "standard", "thorough"] | None = None,
     ) -> QuestionAnswer:
         """Have relserve's model turn a question into SQL and run it. It may be wrong: look at the SQL."""
-        answer = await do(context, lambda work: work.ask(question, tables, evidence, effort))
+        text = f"ask {question}"
+        answer = await do(context, text, lambda work: work.ask(question, tables, evidence, effort))
         return cast(QuestionAnswer, answer)
 
     @made.tool(annotations=READS)
@@ -137,7 +142,9 @@ def _add_asking(made: MCPServer[Any], do: Do, limits: ToolLimits) -> None:
     ) -> Classification:
         """Have a model choose a label for each of the first values of a column that are not NULL."""
         answer = await do(
-            context, lambda work: work.classify_column(table, column, choices, question, max_rows)
+            context,
+            f"classify_column {table}.{column}",
+            lambda work: work.classify_column(table, column, choices, question, max_rows),
         )
         return cast(Classification, answer)
 
@@ -146,12 +153,12 @@ def _add_resources(made: MCPServer[Any], do: Do) -> None:
     @made.resource("relserve://tables", mime_type="application/json")
     async def tables() -> str:
         """The tables and views of the database."""
-        return _json(await do(None, lambda work: work.list_tables()))
+        return _json(await do(None, "list_tables", lambda work: work.list_tables()))
 
     @made.resource("relserve://tables/{name}", mime_type="application/json")
     async def table(name: str) -> str:
         """The columns of one table or view, without values."""
-        return _json(await do(None, lambda work: work.describe(name, 0)))
+        return _json(await do(None, f"describe {name}", lambda work: work.describe(name, 0)))
 
 
 def _json(shown: Any) -> str:

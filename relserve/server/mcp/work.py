@@ -51,12 +51,15 @@ class ToolWork:
     Attributes:
         client: what is told meanwhile.
         longest_s: seconds after which it is ended, the model's included; None: none.
+        num_rows: that it has shown so far.
     """
 
     def __init__(self, server: Server, user: User, limits: ToolLimits) -> None:
         self._server, self._user, self._limits = server, user, limits
-        own, of_all = user.longest_statement_s, server.options.longest_statement_s
-        self.client, self.longest_s = ToolClient(), of_all if own is None else own
+        own, options = user.longest_statement_s, server.options
+        longest = options.statement_timeout_s, options.longest_statement_s if own is None else own
+        self.client, self.longest_s = ToolClient(), min(filter(None, longest), default=None)
+        self.num_rows = self._num_tokens = 0
         self._is_cancelled = False
         self._con: Connection | None = None
         self._history: ClientHistory | None = None
@@ -87,6 +90,11 @@ class ToolWork:
         finally:
             self._con = None
             con.close()
+
+    def num_tokens(self) -> int:
+        """Tokens that it has taken so far, of prompts and replies."""
+        self._num_tokens += 0 if self._history is None else self._history.num_tokens()
+        return self._num_tokens
 
     # The tools.
 
@@ -208,11 +216,14 @@ class ToolWork:
         con = self._own.execute(limited(cut, limits))
         columns = [ShownColumn(each[0], str(each[1])) for each in con.description or ()]
         table = con.to_arrow_table()
+        self.num_rows = min(len(table), most)
         return table.slice(0, most), len(table) > most, columns
 
     def _told(self) -> tuple[Any, list[str]]:
         assert self._history is not None
-        return asked_of(self._history.taken()), self.client.notes
+        asked = asked_of(self._history.taken())
+        self._num_tokens += asked.tokens
+        return asked, self.client.notes
 
 
 def _written(name: str) -> str:
