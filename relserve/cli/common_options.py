@@ -12,6 +12,21 @@ Model = Annotated[
     typer.Option(metavar="NAME", help="'tiny', a folder, a hub id or a URL; see `relserve models`."),
 ]
 
+# What agents may take; see `ToolLimits`.
+ShownRows = Annotated[int, typer.Option(min=1, help="Rows of a result that an agent is shown at most.")]
+WorkSeconds = Annotated[
+    float, typer.Option(min=0.1, help="Longest work of DuckDB for a call of an agent, without the model's.")
+]
+AskedRows = Annotated[int, typer.Option(min=0, help="Rows that a call of an agent may ask a model about.")]
+AskedTokens = Annotated[
+    int | None, typer.Option(min=0, help="Tokens that a call of an agent may take (default: any).")
+]
+AskedCost = Annotated[
+    float | None, typer.Option(min=0, help="US dollars that a call of an agent may cost (default: any).")
+]
+CallsAtOnce = Annotated[int, typer.Option(min=1, help="Calls that a user's agents may have under way.")]
+CallsPerMinute = Annotated[int, typer.Option(min=1, help="Calls that a user's agents may make in a minute.")]
+
 # Of commands that ask about the rows of a database, or of labelled rows.
 OnlyRead = Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")]
 WithExamples = Annotated[bool, typer.Option(help="With the shipped example tables.")]

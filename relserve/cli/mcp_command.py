@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import Model, WithExamples
+from relserve.cli.common_options import (
+    AskedCost,
+    AskedRows,
+    AskedTokens,
+    CallsAtOnce,
+    CallsPerMinute,
+    Model,
+    ShownRows,
+    WithExamples,
+    WorkSeconds,
+)
 from relserve.errors import UsageError
 
 
@@ -31,21 +41,13 @@ def mcp_command(
         bool, typer.Option("--only-granted", help="Users read only what they own or were granted.")
     ] = False,
     model: Model = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of a result that are shown at most.")] = 200,
-    seconds: Annotated[
-        float, typer.Option(min=0.1, help="Longest work of DuckDB for a call, without the model's.")
-    ] = 30.0,
-    max_rows: Annotated[int, typer.Option(min=0, help="Rows that a call may ask a model about.")] = 1000,
-    max_tokens_total: Annotated[
-        int | None, typer.Option(min=0, help="Tokens that a call may take (default: any).")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="US dollars that a call may cost (default: any).")
-    ] = None,
-    calls_at_once: Annotated[int, typer.Option(min=1, help="Calls that a user may have under way.")] = 16,
-    calls_per_minute: Annotated[
-        int, typer.Option(min=1, help="Calls that a user may make in a minute.")
-    ] = 240,
+    rows: ShownRows = 200,
+    seconds: WorkSeconds = 30.0,
+    max_rows: AskedRows = 1000,
+    max_tokens_total: AskedTokens = None,
+    max_cost: AskedCost = None,
+    calls_at_once: CallsAtOnce = 16,
+    calls_per_minute: CallsPerMinute = 240,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
 ) -> None:
     """Serve a DuckDB database to agents over the Model Context Protocol (MCP), for Claude, Cursor and others.

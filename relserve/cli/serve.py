@@ -11,6 +11,7 @@ from relserve.engines.registry import announce, announce_with_times
 from relserve.errors import UsageError
 from relserve.machine.memory_limit import limit_memory
 from relserve.server.log_lines import OneLine
+from relserve.server.mcp.limits import ToolLimits
 from relserve.server.openai.gateway import Gateway
 from relserve.server.openai.start import gateway_of
 from relserve.server.options import ServerOptions
@@ -23,8 +24,11 @@ from relserve.settings import prefer_shared
 SWITCH_S = 0.001  # between threads of the process: its clients are many, and each wants little
 
 
-def run(options: ServerOptions) -> None:
+def run(options: ServerOptions, limits: ToolLimits) -> None:
     """Serve until told to stop.
+
+    Args:
+        limits: of agents.
 
     Raises:
         UsageError: the options do not go together, a file is not to be had, or a port is taken.
@@ -37,10 +41,10 @@ def run(options: ServerOptions) -> None:
     logging.basicConfig(handlers=[handler])
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot translate, DuckDB tells, too
     sys.setswitchinterval(SWITCH_S)
-    asyncio.run(_serve(options))
+    asyncio.run(_serve(options, limits))
 
 
-async def _serve(options: ServerOptions) -> None:
+async def _serve(options: ServerOptions, limits: ToolLimits) -> None:
     places = places_of(options)
     server = Server(options)
     async with contextlib.AsyncExitStack() as stack:
@@ -51,7 +55,7 @@ async def _serve(options: ServerOptions) -> None:
         gateway = await _serve_openai(server, places.openai, stack) if serves_openai else None
         agents = await stack.enter_async_context(contextlib.AsyncExitStack())
         if options.mcp_port is not None:
-            await _serve_mcp(server, options.mcp_port, places.mcp, agents)
+            await _serve_mcp(server, limits, options.mcp_port, places.mcp, agents)
 
         async def end() -> None:
             await asyncio.gather(agents.aclose(), *([gateway.close()] if gateway else []))
@@ -78,13 +82,14 @@ async def _serve_openai(server: Server, most: int, stack: contextlib.AsyncExitSt
     return gateway
 
 
-async def _serve_mcp(server: Server, port: int, most: int, stack: contextlib.AsyncExitStack) -> None:
+async def _serve_mcp(
+    server: Server, limits: ToolLimits, port: int, most: int, stack: contextlib.AsyncExitStack
+) -> None:
     try:
-        from relserve.server.mcp.limits import ToolLimits
         from relserve.server.mcp.start import serving_mcp
     except ModuleNotFoundError as error:
         raise UsageError(f"--mcp needs {error.name}: pip install 'relserve[mcp]'") from error
-    url = await stack.enter_async_context(serving_mcp(server, ToolLimits(), port, "--mcp", most))
+    url = await stack.enter_async_context(serving_mcp(server, limits, port, "--mcp", most))
     announce(f"MCP clients connect to {url}")
 
 

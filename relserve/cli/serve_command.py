@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import Model
+from relserve.cli.common_options import (
+    AskedCost,
+    AskedRows,
+    AskedTokens,
+    CallsAtOnce,
+    CallsPerMinute,
+    Model,
+    ShownRows,
+    WorkSeconds,
+)
 from relserve.errors import UsageError
 from relserve.server.options import PORT, ServerOptions
 
@@ -64,6 +73,13 @@ def serve_command(
         int | None,
         typer.Option(min=0, max=65535, metavar="PORT", help="Tools for agents over MCP, at /mcp."),
     ] = None,
+    mcp_rows: ShownRows = 200,
+    mcp_seconds: WorkSeconds = 30.0,
+    mcp_max_rows: AskedRows = 1000,
+    mcp_max_tokens_total: AskedTokens = None,
+    mcp_max_cost: AskedCost = None,
+    mcp_calls_at_once: CallsAtOnce = 16,
+    mcp_calls_per_minute: CallsPerMinute = 240,
     share_cache: Annotated[
         bool, typer.Option("--share-cache", help="Users share kept answers and the engine's prefix cache.")
     ] = False,
@@ -88,6 +104,10 @@ def serve_command(
         from relserve.cli import serve
     except ModuleNotFoundError as error:
         raise UsageError(f"relserve serve needs {error.name}: pip install 'relserve[server]'") from error
+    from relserve.server.mcp.limits import ToolLimits
+    from relserve.session.caps import Limits
+
+    asked = Limits(mcp_max_rows, mcp_max_tokens_total, mcp_max_cost)
     serve.run(
         ServerOptions(
             database=file, host=host, port=port, users=users, tls_cert=tls_cert, tls_key=tls_key,
@@ -97,5 +117,6 @@ def serve_command(
             http_token=http_token, openai_port=openai, mcp_port=mcp, share_cache=share_cache,
             only_granted=only_granted, reserved_connections=reserved_connections,
             longest_statement_s=longest_statement or None,
-        )
+        ),
+        ToolLimits(mcp_rows, mcp_seconds, asked, mcp_calls_at_once, mcp_calls_per_minute),
     )  # fmt: skip

@@ -33,7 +33,7 @@ def test_agents_and_clients_of_sql_have_one_database_and_one_days_caps(
     command = [sys.executable, "-m", "relserve", "serve", "--model", "scripted", "--port", "0", "--mcp", "0"]
     environ = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
     process = subprocess.Popen(
-        [*command, "--users", str(book.path)], env=environ, stderr=subprocess.PIPE, text=True
+        [*command, "--users", str(book.path), "--mcp-rows", "2"], env=environ, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     said, watchdog = "", threading.Timer(2 * PATIENCE_S, process.kill)
@@ -51,6 +51,7 @@ def test_agents_and_clients_of_sql_have_one_database_and_one_days_caps(
         async with client_of(found[1], key) as agent:
             sql.execute("CREATE TABLE mine AS FROM range(3) t(i)")
             assert (await told(agent, "query", sql="SELECT sum(i) FROM mine"))["rows"] == [[3]]
+            assert (await told(agent, "query", sql="FROM mine"))["more_rows"]
             assert "SELECT" in await told(agent, "query", sql="DROP TABLE mine")
             sql.execute(ASKS.format("Say", 6))
             assert (await told(agent, "query", sql=ASKS.format("Sing", 3)))["asked"]["rows"] == 3
