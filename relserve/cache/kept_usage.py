@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,7 +105,8 @@ class UsageBook:
     def __init__(self, folder: Path | None = None) -> None:
         self._path = None if folder is None else folder / FILE_NAME
         self._owner = os.getpid()
-        self._mutex = threading.Lock()
+        self._mutex = threading.Lock()  # guards what is pending; nobody waits long for it
+        self._writing = threading.Lock()  # guards the file; held while other processes lock it
         self._pending: dict[UsageKey, UsageCounts] = {}
         self._written_s = float("-inf")  # of time.monotonic()
         if folder is not None:
@@ -117,17 +118,24 @@ class UsageBook:
         return os.getpid() == self._owner
 
     def add(self, key: UsageKey, counts: UsageCounts) -> None:
-        """Count what was used now; it is in the file a second later at the latest, if more follows."""
+        """Count what was used now; it is in the file a second later at the latest, if more follows.
+
+        A thread writes, for this may be called in the engines' loop.
+        """
         with self._mutex:
             self._pending[key] = self._pending.get(key, UsageCounts()).plus(counts)
-            waits = time.monotonic() - self._written_s < WRITE_EVERY_S
-        if not waits:
-            self.flush()
+            now_s = time.monotonic()
+            if self._path is None or not self.is_mine or now_s - self._written_s < WRITE_EVERY_S:
+                return
+            self._written_s = now_s
+        with suppress(RuntimeError):  # the interpreter ends, which flushes
+            threading.Thread(target=self.flush, name="relserve-usage", daemon=True).start()
 
     def of_kind(self, model: str, kind: str) -> UsageCounts:
         """All that calls of a kind have asked a model, on all days."""
-        found = [UsageCounts._make(row) for row in self._read(_OF_KIND, (model, kind)) if row[0] is not None]
-        here = [counts for key, counts in self._unwritten() if (key.model, key.kind) == (model, kind)]
+        rows, unwritten = self._read(_OF_KIND, (model, kind))
+        found = [UsageCounts._make(row) for row in rows if row[0] is not None]
+        here = [counts for key, counts in unwritten.items() if (key.model, key.kind) == (model, kind)]
         return _sum([*found, *here])
 
     def of_day(self, user: str, day: str) -> UsageCounts:
@@ -148,45 +156,56 @@ class UsageBook:
 
     def _all_by_day(self) -> dict[UsageKey, UsageCounts]:
         found: dict[UsageKey, UsageCounts] = {}
-        for day, user, model, function, *counts in self._read(_BY_DAY, ()):
+        rows, unwritten = self._read(_BY_DAY, ())
+        for day, user, model, function, *counts in rows:
             found[UsageKey(day, user, model, function, "")] = UsageCounts._make(counts)
-        for key, more in self._unwritten():
+        for key, more in unwritten.items():
             short = key._replace(kind="")
             found[short] = found.get(short, UsageCounts()).plus(more)
         return found
 
     def flush(self) -> None:
         """Write what is pending."""
-        if self._path is None or not self.is_mine:
+        if self.is_mine:  # else the lock may have been copied locked
+            with self._writing:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._path is None:
             return
         with self._mutex:
-            if not self._pending:
-                return
+            pending, self._pending = self._pending, {}
             self._written_s = time.monotonic()
-            try:
-                self._write(self._path)
-                self._pending.clear()
-            except (sqlite3.Error, OSError) as error:
-                logger.warning("usage is not kept in %s (%s)", self._path, error)
-
-    def _unwritten(self) -> list[tuple[UsageKey, UsageCounts]]:
-        with self._mutex:
-            return list(self._pending.items())
-
-    def _read(self, query: str, values: tuple[str, ...]) -> list[tuple[Any, ...]]:
-        self.flush()
-        if self._path is None or not self._path.exists():
-            return []
+        if not pending:
+            return
         try:
-            with closing(sqlite3.connect(self._path, WAIT_S)) as db:
-                if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-                    return []
-                return db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            logger.warning("usage cannot be read from %s (%s)", self._path, error)
-            return []
+            self._write(self._path, pending)
+        except (sqlite3.Error, OSError) as error:
+            logger.warning("usage is not kept in %s (%s)", self._path, error)
+            with self._mutex:
+                for key, counts in pending.items():
+                    self._pending[key] = self._pending.get(key, UsageCounts()).plus(counts)
 
-    def _write(self, path: Path) -> None:
+    def _read(
+        self, query: str, values: tuple[str, ...]
+    ) -> tuple[list[tuple[Any, ...]], dict[UsageKey, UsageCounts]]:
+        """The rows of a query of the file, and what is not in it."""
+        with self._writing:
+            self._flush()
+            with self._mutex:
+                unwritten = dict(self._pending)
+            if self._path is None or not self._path.exists():
+                return [], unwritten
+            try:
+                with closing(sqlite3.connect(self._path, WAIT_S)) as db:
+                    if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                        return [], unwritten
+                    return db.execute(query, values).fetchall(), unwritten
+            except sqlite3.Error as error:
+                logger.warning("usage cannot be read from %s (%s)", self._path, error)
+                return [], unwritten
+
+    def _write(self, path: Path, pending: dict[UsageKey, UsageCounts]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(path, WAIT_S, isolation_level=None)) as db, db:
@@ -196,7 +215,7 @@ class UsageBook:
                 db.execute(_TABLE)
                 db.execute(f"PRAGMA user_version = {FORMAT}")
             db.execute("DELETE FROM usage WHERE day < date('now', ?)", (f"-{KEPT_DAYS} days",))
-            db.executemany(_ADD, [(*key, *counts) for key, counts in self._pending.items()])
+            db.executemany(_ADD, [(*key, *counts) for key, counts in pending.items()])
 
 
 def _of_caps(user: str, day: str) -> UsageKey:

@@ -34,3 +34,13 @@ def in_daemon_thread(work: Callable[[], T]) -> asyncio.Future[T]:
 
     threading.Thread(target=run, name="relserve-work", daemon=True).start()
     return future
+
+
+async def to_its_end(work: Callable[[], T]) -> T:
+    """The same, awaited; whoever is cancelled meanwhile waits for the end of `work`."""
+    future = in_daemon_thread(work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise

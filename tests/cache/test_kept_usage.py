@@ -1,10 +1,13 @@
 """Tokens and money by day: added up over processes, read back, and faults that cost no query."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from relserve.api import connect
+from relserve.cache import kept_usage
 from relserve.cache.kept_usage import FILE_NAME, UsageBook, UsageCounts, UsageKey, today
 
 KEY = UsageKey("2026-01-02", "ann", "m", "llm", "k")
@@ -28,6 +31,20 @@ def test_a_file_that_is_none_costs_nothing_but_itself(tmp_path: Path) -> None:
     book = UsageBook(tmp_path)
     book.add(KEY, ONE)
     assert book.of_kind("m", "k") == ONE, "counted here, if not in the file"
+
+
+def test_nobody_waits_for_another_process_to_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = UsageBook(tmp_path)
+    book.add(KEY, ONE)
+    book.flush()
+    monkeypatch.setattr(kept_usage, "WAIT_S", 600.0)  # for which it would wait
+    monkeypatch.setattr(kept_usage, "WRITE_EVERY_S", 0.0)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for _ in range(3):
+            book.add(KEY, ONE)
+    book.flush()
+    assert UsageBook(tmp_path).of_kind("m", "k").requests == 4
 
 
 def test_old_days_leave(tmp_path: Path) -> None:

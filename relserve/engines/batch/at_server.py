@@ -5,10 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from relserve.cache.kept_batches import SENDING, BatchBook, KeptBatch
 from relserve.engines.batch import wire
+from relserve.engines.daemon_thread import to_its_end
 from relserve.engines.http.client import NO_RESPONSE, StatusError
 from relserve.engines.http.faults import fault_of
 from relserve.engines.http.server import ModelServer
@@ -32,12 +34,13 @@ async def looked(server: ModelServer, book: BatchBook, batch: KeptBatch) -> Kept
         return await _found_or_given_up(server, book, batch)
     now, told = await asked(server, batch, lambda: wire.look(server.client, batch))
     if not wire.has_ended(now):
-        book.put(now)
+        await to_its_end(partial(book.put, now))
         return now
     with tempfile.TemporaryFile() as lines:
         await asked(server, batch, lambda: wire.download(server.client, told, lines))
         lines.seek(0)
-        return book.land(now, wire.landed_rows(now, lines, book.rows_of(batch.id)))
+        # Of 50,000 rows that takes seconds, in which other relQueries of the process go on.
+        return await to_its_end(lambda: book.land(now, wire.landed_rows(now, lines, book.rows_of(batch.id))))
 
 
 async def cancelled(server: ModelServer, book: BatchBook, batch: KeptBatch) -> KeptBatch:
@@ -45,7 +48,8 @@ async def cancelled(server: ModelServer, book: BatchBook, batch: KeptBatch) -> K
     batch = await looked(server, book, batch)
     if batch.has_ended:
         return batch
-    book.put(await asked(server, batch, lambda: wire.cancel(server.client, batch)))
+    now = await asked(server, batch, lambda: wire.cancel(server.client, batch))
+    await to_its_end(partial(book.put, now))
     return await looked(server, book, batch)
 
 
@@ -81,7 +85,7 @@ def engine_error(server: ModelServer, batch: KeptBatch, error: Exception) -> Eng
 async def _found_or_given_up(server: ModelServer, book: BatchBook, batch: KeptBatch) -> KeptBatch:
     """A batch that was being sent when its process ended, or its connection."""
     if batch.file_id is None:
-        return book.give_up(batch, "its process ended before it was uploaded")
+        return await to_its_end(partial(book.give_up, batch, "its process ended before it was uploaded"))
     try:
         found = await wire.find_lost(server.client, batch)
     except StatusError as error:
@@ -95,8 +99,8 @@ async def _found_or_given_up(server: ModelServer, book: BatchBook, batch: KeptBa
     except FAULTS as error:
         raise engine_error(server, batch, error) from error
     if found is None:
-        return book.give_up(batch, "its process ended before the server had it")
-    book.put(found)
+        return await to_its_end(partial(book.give_up, batch, "its process ended before the server had it"))
+    await to_its_end(partial(book.put, found))
     return await looked(server, book, found)
 
 
@@ -110,16 +114,16 @@ async def send(server: ModelServer, book: BatchBook, batch: KeptBatch, path: str
     try:
         batch = replace(batch, file_id=await wire.upload(server.client, batch, lines))
     except FAULTS as error:
-        book.give_up(batch, f"it could not be uploaded: {fault_of(error).message}")
+        await to_its_end(partial(book.give_up, batch, f"it could not be uploaded: {fault_of(error).message}"))
         raise engine_error(server, batch, error) from error
-    book.put(batch)
+    await to_its_end(partial(book.put, batch))
     try:
         batch = await wire.create(server.client, batch, path)
     except StatusError as error:
         if error.status < 500 and error.status != REQUEST_TIMEOUT:
-            book.give_up(batch, fault_of(error).message)
+            await to_its_end(partial(book.give_up, batch, fault_of(error).message))
         raise engine_error(server, batch, error) from error
     except FAULTS as error:
         raise engine_error(server, batch, error) from error
-    book.put(batch)
+    await to_its_end(partial(book.put, batch))
     return batch

@@ -15,6 +15,7 @@ from relserve.engines import fingerprint
 from relserve.engines.batch.at_server import cancelled, looked
 from relserve.engines.batch.rows import reply_of, row_keys
 from relserve.engines.batch.sending import MOST_BYTES, MOST_ROWS, BatchUploader, RowsToSend
+from relserve.engines.daemon_thread import in_daemon_thread, to_its_end
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.label_reply import as_asked
 from relserve.engines.http.server import ModelServer
@@ -77,10 +78,10 @@ class BatchEngine:
                         replied.update(reply.index for reply in replies)
                         yield replies
                 except EngineError:
-                    if replies := self._kept(rows, replied):  # what was sent before counts
-                        yield replies
+                    if replies := await to_its_end(lambda: self._kept(rows, replied)):
+                        yield replies  # what was sent before counts
                     raise
-            if replies := self._kept(rows, replied):
+            if replies := await to_its_end(lambda: self._kept(rows, replied)):
                 yield replies
 
     async def find_counted(self, submission: Submission) -> list[int]:
@@ -88,10 +89,10 @@ class BatchEngine:
 
         Raises: as `answer`, of a server that is not to be had.
         """
-        if not self.book.batches():
+        if not await in_daemon_thread(self.book.batches):
             return []
         keys = row_keys(record_of(await self._http.start()), submission)
-        found = self.book.find(keys)
+        found = await in_daemon_thread(lambda: self.book.find(keys))
         return [i for i, key in enumerate(keys) if key in found and found[key].counted is not RowCount.NONE]
 
     async def look(self, batch: KeptBatch) -> KeptBatch:
@@ -141,8 +142,9 @@ class BatchEngine:
 
     async def _look_at(self, server: ModelServer, keys: list[bytes]) -> None:
         """Look at the batches for which these rows wait."""
-        waiting = {row.batch for row in self.book.find(keys).values() if row.state is BatchRowState.SENT}
-        for batch in self.book.batches():
+        found = await in_daemon_thread(lambda: self.book.find(keys))
+        waiting = {row.batch for row in found.values() if row.state is BatchRowState.SENT}
+        for batch in await in_daemon_thread(self.book.batches):
             if batch.id in waiting:
                 await looked(server, self.book, batch)
 

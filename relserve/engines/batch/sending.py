@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from relserve.cache.kept_batches import (
@@ -21,6 +22,7 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines.batch.at_server import send
 from relserve.engines.batch.rows import FirstRow, NoPath, dialect_of, in_words, parts_of
 from relserve.engines.batch.wire import line_of
+from relserve.engines.daemon_thread import in_daemon_thread, to_its_end
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.server import ModelServer
 from relserve.errors import Failure, FailureKind
@@ -81,7 +83,7 @@ class BatchUploader:
 
         Raises: as `at_server.send`, and what asking at once raises.
         """
-        found = self.book.find(rows.keys)
+        found = await in_daemon_thread(lambda: self.book.find(rows.keys))
         again = {key: row for key, row in found.items() if row.state is BatchRowState.UNASKED}
         counted = {key for key, row in again.items() if row.counted is not RowCount.NONE}
         new = [i for i, key in enumerate(rows.keys) if key not in found or key in again]
@@ -90,7 +92,7 @@ class BatchUploader:
             stay = {reply.index for reply in held}
             new = [i for i in new if i not in stay]
             yield held
-        dialect, answered = self._known_dialect(rows.kind), list[KeptRow]()
+        dialect, answered = await self._known_dialect(rows.kind), list[KeptRow]()
         if dialect is None and len(new) > 1:
             first = await self._ask_first(rows, new[0])
             dialect = first.dialect
@@ -103,19 +105,19 @@ class BatchUploader:
             if first.failures or answered:
                 new = new[1:]
         for batch, sent, lines in self._batches(rows, new, dialect or self.server.dialect, again):
-            own = [row._replace(batch=batch.id) for row in answered]
-            begun = self.book.begin(batch, [*own, *sent])
+            on_record = [*(row._replace(batch=batch.id) for row in answered), *sent]
+            begun = await to_its_end(partial(self.book.begin, batch, on_record))
             answered = []
             begun = await send(self.server, self.book, begun, (dialect or self.server.dialect).path, lines)
             log.info("%s: batch %s of %d rows is %s", self.server.name, begun.id, begun.rows, begun.server_id)
 
-    def _known_dialect(self, kind: str) -> Dialect | None:
+    async def _known_dialect(self, kind: str) -> Dialect | None:
         """In which the server was sent calls of this kind; None: none was sent, or none was answered."""
         if kind in self.tried:
             return self.server.dialect
         of_kind = [
             each
-            for each in self.book.batches()
+            for each in await in_daemon_thread(self.book.batches)
             if (each.server, each.kind) == (self.record, kind)
             and (each.answered or each.state != "completed")
         ]

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -303,6 +304,17 @@ def test_of_the_lines_that_came_the_first_of_a_row_counts_and_what_cannot_be_rea
     came = list(landed_rows(batch, lines, rows))
     assert [(row.key, row.reply) for row in came[:2]] == [(b"1", '"a"'), (b"0", '"d"')]
     assert (came[2].key, came[2].state) == (b"2", BatchRowState.FAILED)
+
+
+def test_while_the_record_is_locked_other_relqueries_go_on(server, engine, tmp_path, monkeypatch):
+    monkeypatch.setattr("relserve.cache.kept_batches.WAIT_S", 600.0)
+    ask(engine(), PROMPTS)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        waiting = spawn(collect(engine(), submission_of(PROMPTS)))
+        for _ in range(20):
+            spawn(asyncio.sleep(0.01)).result(PATIENCE_S)
+    assert len(waiting.result(PATIENCE_S)) == 20
 
 
 def test_to_keep_what_came_of_a_batch_takes_as_long_as_it_has_rows(tmp_path, monkeypatch):
