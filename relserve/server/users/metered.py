@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 from relserve.call.options import WORDS
 from relserve.call.relquery import Reply, Submission
+from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.engines.protocol import Encoder, Engine, Estimable
-from relserve.errors import ForbiddenError, QuotaError
+from relserve.errors import FailureKind, ForbiddenError, QuotaError
 from relserve.policies.model.lengths import LengthLearner
 from relserve.policies.model.linear import CostModel
 from relserve.server.users.quota import DAY, MINUTE, WINDOWS, Quota, Window
 from relserve.server.users.users import User
+from relserve.session.likely_spending import size_of
+from relserve.session.prompt_price import expected_output
 
 POLL_S = 0.05  # between two looks whether claimed tokens are free again
 BYTES, OVERHEAD = 3, 8  # of a token, at least; tokens of a prompt beside its texts
@@ -79,7 +82,8 @@ class Metered:
 
     Before a row is sent, the most tokens that it may take are claimed: rows that do not fit beside those
     under way, of all of the user's statements and requests, wait for these. What runs in the engine when the
-    tokens are used up is aborted there. So a user goes over by what one row takes.
+    tokens are used up is aborted there. So a user goes over by what one row takes. A row of a batch counts
+    when it is sent, by what it is expected to take, and its answer counts no more.
     """
 
     def __init__(self, engine: Any, user: User, quota: Quota) -> None:
@@ -111,6 +115,10 @@ class Metered:
         return getattr(self._engine, "find_counted", None)
 
     @property
+    def _sends_batches(self) -> bool:
+        return self.find_counted is not None
+
+    @property
     def embeds(self) -> bool:
         """Whether it gives vectors."""
         return getattr(self._engine, "embeds", False)
@@ -127,20 +135,27 @@ class Metered:
             QuotaError: the user's tokens are used up; says when more may be asked.
         """
         num_prompts, submission = len(submission.prompts), replace(submission, user=self._user.name)
-        wanted, first = _most_tokens(submission), 0
-        while first < num_prompts:
+        rows = num_prompts if submission.rows is None else submission.rows
+        before = await self.find_counted(submission) if self._sends_batches else []
+        indices: Sequence[int] = range(num_prompts)
+        if before:  # they wait in a batch or were answered in one, and were counted when they were sent
+            async with aclosing(self._engine.answer(submission.part(before, rows))) as batches:
+                async for batch in batches:
+                    yield _at(before, batch)
+            indices = sorted(set(indices) - set(before))
+        tokens = _expected_tokens(submission) if self._sends_batches else _most_tokens(submission)
+        wanted, first = [tokens[index] for index in indices], 0
+        while first < len(indices):
             self._check()
             count = self._quota.claim(self._user.name, self._user.token_limits, wanted[first:])
             if not count:
                 await asyncio.sleep(POLL_S)  # until others of the user's are done
                 continue
-            part = submission
-            if count < num_prompts:
-                rows = num_prompts if submission.rows is None else submission.rows
-                part = submission.part(range(first, first + count), rows)
+            now = indices[first : first + count]
+            part = submission if count == num_prompts else submission.part(now, rows)
             async with aclosing(self._claimed(part, wanted[first : first + count])) as batches:
                 async for batch in batches:
-                    yield [replace(reply, index=first + reply.index) for reply in batch] if first else batch
+                    yield batch if part is submission else _at(now, batch)
             first += count
 
     async def _claimed(
@@ -151,7 +166,9 @@ class Metered:
         try:
             async with aclosing(self._engine.answer(submission)) as batches:
                 async for batch in batches:
-                    self._quota.add(self._user.name, _tokens(batch))
+                    new = [each for each in batch if not each.is_counted]
+                    used = sum(wanted[each.index] if _is_in_batch(each) else _tokens(each) for each in new)
+                    self._quota.add(self._user.name, used)
                     done = sum(wanted[reply.index] for reply in batch)
                     self._quota.release(self._user.name, done)
                     claimed, left = claimed - done, left - len(batch)
@@ -202,8 +219,23 @@ class _MeteredEstimable(Metered):
         return int(self._engine.block_size)
 
 
-def _tokens(replies: Iterable[Reply]) -> int:
-    return sum(reply.usage.prompt_tokens + reply.usage.output_tokens for reply in replies)
+def _at(indices: Sequence[int], replies: Sequence[Reply]) -> list[Reply]:
+    """The replies to a part of a submission, by their places in the whole."""
+    return [replace(reply, index=indices[reply.index]) for reply in replies]
+
+
+def _tokens(reply: Reply) -> int:
+    return reply.usage.prompt_tokens + reply.usage.output_tokens
+
+
+def _is_in_batch(reply: Reply) -> bool:
+    return reply.failure is not None and reply.failure.kind is FailureKind.IN_BATCH
+
+
+def _expected_tokens(submission: Submission) -> list[int]:
+    """The tokens of each row by its bytes and its answer's type, as caps count a row of a batch."""
+    same = size_of(submission.lead) / CHARS_A_TOKEN + OVERHEAD + expected_output(submission.sampling)
+    return [round(same + size_of(prompt) / CHARS_A_TOKEN) for prompt in submission.prompts]
 
 
 def _most_tokens(submission: Submission) -> list[int]:

@@ -16,7 +16,10 @@ from relserve.call.relquery import Reply
 from relserve.engines.batch.engine import BatchEngine
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
-from relserve.errors import EngineStartError, SpendingError
+from relserve.errors import EngineStartError, FailureKind, QuotaError, SpendingError
+from relserve.server.users.metered import metered
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User
 from relserve.session.capped_engine import CappedEngine
 from relserve.session.caps import Limits, SpendingCap
 from tests.waiting import PATIENCE_S
@@ -161,3 +164,29 @@ def test_rows_of_a_client_that_went_while_it_sent_them_count_when_they_are_found
     for _ in range(2):
         ask(CappedEngine(engine(), [cap], None), PROMPTS)
         assert num_rows(cap) == 20
+
+
+def test_a_quota_counts_a_row_when_it_is_sent_and_its_answer_no_more(server, engine):
+    ann, quota = User("ann", tokens_per_hour=390), Quota(lambda: 1000.0)
+
+    def asked() -> list[Reply]:
+        return ask(metered(engine(), ann, quota), PROMPTS)
+
+    waiting = asked()
+    used = quota.used("ann")
+    assert used == 12 + 19 * (4 + 8 + 8)  # of the first one, which was answered at once
+    assert {reply.failure.kind for reply in waiting[1:]} == {FailureKind.IN_BATCH}
+    with pytest.raises(QuotaError, match="used the 390 tokens"):
+        ask(metered(engine(), ann, quota), ["What else?"])
+    server.end_batches()
+    assert [reply.failure for reply in asked()] == [None] * 20  # though the tokens are used up
+    assert quota.used("ann") == used
+
+
+def test_a_quota_holds_rows_of_a_batch_back(server, engine):
+    ann, quota = User("ann", tokens_per_hour=100), Quota(lambda: 1000.0)
+    with pytest.raises(QuotaError, match="used the 100 tokens"):
+        ask(metered(engine(), ann, quota), PROMPTS)
+    server.end_batches()
+    assert 100 <= quota.used("ann") < 200
+    assert 1 < sum(server.answered.values()) < 10
