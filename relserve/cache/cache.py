@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from relserve.cache.faults import is_damage, move_aside, what_to_do
+from relserve.cache.faults import is_damage, is_locked, move_aside, what_to_do
 from relserve.cache.store import CacheEntry, KeptTexts, NotOurs, Store
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 COMMIT_EVERY_S = 0.2  # what a kill -9 can lose
 REST_S = 60.0  # after a failure the cache is left alone for so long
 READ_WAIT_S = 5.0  # how long a query waits for another process's lock before it pays for kept answers again
+READ_POLL_S = 0.05  # between two looks meanwhile whether the query was interrupted
 WRITE_WAIT_S = 10.0  # the same for the writing thread, which keeps nobody waiting
 FLUSH_S = 2.0  # longest wait for the writing thread when the interpreter ends
 
@@ -72,17 +73,24 @@ class AnswerCache:
         """False in a forked child, which must not use its parent's database handles."""
         return os.getpid() == self._owner
 
-    def find(self, fingerprint: str, keys: Sequence[bytes], uses: bool = True) -> dict[bytes, str]:
+    def find(
+        self,
+        fingerprint: str,
+        keys: Sequence[bytes],
+        uses: bool = True,
+        cancel: threading.Event | None = None,
+    ) -> dict[bytes, str]:
         """The kept replies of the keys, of one model; never raises.
 
         Args:
             uses: they are about to be used: count that as hits, and put off their removal.
+            cancel: set once nobody waits for them any more; what is found then is nothing.
         """
         if self._closed or self._rests or not self.is_mine:
             return {}
         with self._changed:  # before the file: what is no longer here is there
             pending = [self._pending[key] for key in keys if key in self._pending]
-        kept = self._read(keys)
+        kept = self._read(keys, cancel)
         found = {entry.key: entry.text for entry in pending} | kept.texts
         if found and uses:
             with self._changed:
@@ -139,20 +147,23 @@ class AnswerCache:
             self._thread.start()
         self._changed.notify_all()
 
-    def _read(self, keys: Sequence[bytes]) -> KeptTexts:
-        with self._reading:
-            while not self._rests:  # again on a new file, where the first was damaged
+    def _read(self, keys: Sequence[bytes], cancel: threading.Event | None) -> KeptTexts:
+        give_up_s = time.monotonic() + READ_WAIT_S
+        while not self._rests and not (cancel is not None and cancel.is_set()):
+            with self._reading:  # again on a new file, where the first was damaged, or after another's lock
                 try:
                     if self._reader is None or not self._reader.is_current:
                         if not self.path.exists():
                             break
-                        self._reader = self._opened(self._reader, READ_WAIT_S)
+                        self._reader = self._opened(self._reader, READ_POLL_S)
                     self._reader.prepare()
                     return self._reader.read(keys)
                 except (sqlite3.Error, OSError, NotOurs) as error:
+                    if is_locked(error) and time.monotonic() < give_up_s:
+                        continue
                     self._mend(self._reader, error)
                     self._reader = None
-            return KeptTexts({}, [])
+        return KeptTexts({}, [])
 
     def _write_all(self) -> None:
         """The writing thread: what has come since, at most every COMMIT_EVERY_S."""

@@ -21,6 +21,11 @@ def is_damage(error: Exception) -> bool:
     return _code(error) in _DAMAGED
 
 
+def is_locked(error: Exception) -> bool:
+    """Whether another process holds the file, so that it may be had a little later."""
+    return _code(error) in _LOCKED
+
+
 def what_to_do(error: Exception, path: Path) -> str:
     """What is wrong with the file, and how to mend it."""
     if isinstance(error, NotOurs):
@@ -28,7 +33,7 @@ def what_to_do(error: Exception, path: Path) -> str:
         mend = "move it away, or set RELSERVE_CACHE_DIR to another folder"
     elif is_damage(error):
         problem, mend = f"is damaged ({error})", "delete it; nothing but kept answers is lost"
-    elif _code(error) in _LOCKED:
+    elif is_locked(error):
         problem, mend = (
             f"is locked by another process ({error})",
             f"end that process (`fuser {path}` names it)",

@@ -117,17 +117,23 @@ class CachedAnswers:
         if self._cache is None:
             return None
         self._identify(cancel)
-        if cancel.is_set():
-            raise Cancelled("the query was interrupted before its requests were sent")
+        _check(cancel)
         if self._fingerprint is None:
             return None
-        return self._cache.find(self._fingerprint, self._keys, uses)
+        found = self._cache.find(self._fingerprint, self._keys, uses, cancel)
+        _check(cancel)  # set while another process held the file
+        return found
 
     def _identify(self, cancel: threading.Event) -> None:
         fingerprint = ask_fingerprint(self._engine, cancel, self._ends_s)
         if fingerprint is not None and fingerprint != self._fingerprint:
             self._keys = keys_of(fingerprint, self._submission)
         self._fingerprint = fingerprint
+
+
+def _check(cancel: threading.Event) -> None:
+    if cancel.is_set():
+        raise Cancelled("the query was interrupted before its requests were sent")
 
 
 def kept_text(reply: Reply) -> str:

@@ -4,14 +4,17 @@ import json
 import os
 import sqlite3
 import stat
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
 from tests.forked import run_program
-from tests.waiting import Limit
+from tests.waiting import PATIENCE_S, Limit
 
 # Runs a query of 3,000 distinct prompts in two connections, one after the other, and tells what happened.
 QUERY = """
@@ -188,6 +191,21 @@ def test_a_locked_database(tmp_path: Path, first: str, limit_s: Limit) -> None:
     assert max(report["seconds"]) < limit_s(5), "the query waited for the lock"
     report, said = run(tmp_path)
     assert (report["asked"], said) == (0 if first else 3000, [])
+
+
+def test_an_interrupt_ends_the_wait_for_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relserve.cache.cache.READ_WAIT_S", 600.0)
+    warnings: list[str] = []
+    cache, cancel = AnswerCache(tmp_path / FILE_NAME, 1 << 20, warnings.append), threading.Event()
+    waiting = threading.Thread(target=cache.find, args=("f", [b"key"], True, cancel), daemon=True)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        waiting.start()
+        cancel.set()
+        waiting.join(PATIENCE_S)
+        assert not waiting.is_alive()
+    assert not warnings
+    cache.close()
 
 
 @pytest.mark.long
