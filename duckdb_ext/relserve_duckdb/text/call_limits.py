@@ -11,6 +11,8 @@ RANK = "llm_rank"
 RANK_LIST = "llm_rank_list"
 LISTS = {AGGREGATE: AGGREGATE_LIST, RANK: RANK_LIST}
 TEXT2SQL_QUERY = "text2sql_query"
+TOP, RERANK, TOPICS = "llm_top", "llm_rerank", "llm_topics"
+ASKING_TABLES = (TOP, RERANK, TOPICS)  # table macros whose bodies call llm functions
 CALLED = (*FUNCTIONS, TEXT2SQL_QUERY)  # whose calls ask a model, row by row
 ASCENDING = "ascending"  # its argument that puts the values in order
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 import duckdb
 
+from relserve_duckdb.text.call_limits import ASKING_TABLES
 from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
@@ -19,6 +20,7 @@ _MACROS = (
 )
 _WORD = re.compile(r"\w+")
 FEW = 20  # names that are looked for one by one
+_ASKING = re.compile(rf"\b(?:{'|'.join(ASKING_TABLES)})(?=\"?\s*+\()")
 _PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|\w++)(.*)")
 _DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|\w++)")
 _CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+"
@@ -57,10 +59,13 @@ class IndirectCalls:
         return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, self._callers))
 
     def calling_definitions(self, text: str) -> str:
-        """The definitions of the views and macros that the text mentions and that call; "" for none."""
+        """The definitions of the views and macros that the text mentions and that call; "" for none.
+
+        Of our own table macros that call, the names.
+        """
         lower = text.lower()
         callers = self._callers
-        return "\n".join(callers[name] for name in names_in(lower, callers))
+        return "\n".join([*(callers[name] for name in names_in(lower, callers)), *_ASKING.findall(lower)])
 
     def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""

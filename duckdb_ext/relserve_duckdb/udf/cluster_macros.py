@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from relserve.errors import UsageError
 from relserve.session.clusters import Clusters, find_clusters
+from relserve_duckdb.text.call_limits import TOPICS
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import PlanningOnly
 from relserve_duckdb.udf.similar_macro import count, vector
 
-CLUSTER, TOPICS = "llm_cluster", "llm_topics"
+CLUSTER = "llm_cluster"
 # Key, k, and each distinct text with its vector and how many rows have it.
 PARAMETERS = ["BIGINT", "BIGINT", "STRUCT(label VARCHAR, vector FLOAT[], num_rows BIGINT)[]"]
 ROW = pa.struct([("label", pa.string()), ("number", pa.int64()), ("place", pa.int64())])

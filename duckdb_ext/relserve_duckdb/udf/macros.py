@@ -19,7 +19,15 @@ from relserve.call.decided import FIELD_TYPES
 from relserve.call.options import FUNCTIONS, FunctionSpec
 from relserve.call.questions import KINDS
 from relserve.call.verbatim import PLACED
-from relserve_duckdb.text.call_limits import ASCENDING, LISTS, MAX_VALUES, TEXT2SQL_QUERY
+from relserve_duckdb.text.call_limits import (
+    ASCENDING,
+    LISTS,
+    MAX_VALUES,
+    RERANK,
+    TEXT2SQL_QUERY,
+    TOP,
+    TOPICS,
+)
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
 from relserve_duckdb.udf import (
@@ -30,7 +38,7 @@ from relserve_duckdb.udf import (
     similar_macro,
 )
 from relserve_duckdb.udf.calibrate_macro import CALIBRATE
-from relserve_duckdb.udf.cluster_macros import CLUSTER, TOPICS
+from relserve_duckdb.udf.cluster_macros import CLUSTER
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import UNREADABLE, UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
@@ -84,8 +92,8 @@ _PLAIN: Mapping[str, Callable[[], str]] = {  # the table macros that are SQL ove
     similar_macro.SIMILAR: similar_macro.similar,
     similar_macro.DEDUP: similar_macro.dedup,
     similar_macro.SIM_JOIN: similar_macro.sim_join,
-    ranking_macros.TOP: ranking_macros.top,
-    ranking_macros.RERANK: ranking_macros.rerank,
+    TOP: ranking_macros.top,
+    RERANK: ranking_macros.rerank,
 }
 _OVER_UDFS = (  # table macros, and the UDF that each calls
     (CALIBRATE, CALIBRATE, calibrate_macro.definition),

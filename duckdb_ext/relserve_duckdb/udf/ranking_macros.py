@@ -6,10 +6,9 @@ all macros here.
 
 from __future__ import annotations
 
+from relserve_duckdb.text.call_limits import RERANK
 from relserve_duckdb.udf.similar_macro import cosine, count, vector
 
-TOP = "llm_top"
-RERANK = "llm_rerank"
 MOST_ROWS = 10  # where a call says no k
 NUM_CANDIDATES = 50  # rows that llm_rerank asks about, where a call says nothing
 RELEVANCE = "Does this text answer the query?\nQuery: {}\nText: {}"

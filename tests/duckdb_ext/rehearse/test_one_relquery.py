@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from scripted_filters import made_of, passes, passing
 from sql_fixtures import Made, make
+
+from relserve.engines.scripted import by_hash
 
 ROWS = 10_000
 TWO_FILTERS = "SELECT id FROM t WHERE llm_filter('s 80 {}', x) AND llm_filter('s 10 {}', x)"
@@ -120,3 +123,22 @@ def test_a_relquery_reads_done_while_its_rows_are_still_read() -> None:
     assert record.num_distinct < ROWS
     assert len(made.con.fetchall()) == ROWS - 3
     assert [each.num_distinct for each in made.con.session.history.queries()] == [ROWS]
+
+
+@pytest.mark.parametrize(
+    ("call", "functions", "rounds"),
+    [
+        ("llm_topics('t', x, k := 2)", ["llm", "llm_embed"], [2500, 2500, 2]),
+        ("llm_rerank('t', x, 'x7', among := 2500)", ["llm_embed", "llm_prob"], [1, 2499, 2500]),
+    ],
+)
+def test_a_table_that_asks_submits_all_rows_together(
+    call: str, functions: list[str], rounds: list[int]
+) -> None:
+    made = made_of(2500, by_hash)
+    explained = [each.function for each in made.con.explain_llm(f"FROM {call}").calls]
+    assert explained == functions
+    for run in (made.con.execute, made.con.sql):
+        made.engine.submissions.clear()
+        run(f"FROM {call}").fetchall()
+        assert [len(each.prompts) for each in made.engine.submissions] == rounds
