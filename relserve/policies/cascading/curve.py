@@ -48,7 +48,9 @@ def _platt(odds: FloatArray, answers: BoolArray) -> tuple[float, float]:
         said = _logistic(odds, *fit)
         slope = rows.T @ (said - answers) + pull * (fit - [0.0, 1.0])
         bend = (rows * (said * (1 - said))[:, None]).T @ rows + np.diag(pull)
-        fit = fit - np.clip(np.linalg.solve(bend, slope), -2, 2)
+        last, fit = fit, fit - np.clip(np.linalg.solve(bend, slope), -2, 2)
+        if np.array_equal(last, fit):
+            break  # every further step is the same
     return float(fit[0]), float(fit[1])
 
 

@@ -46,9 +46,11 @@ def learn(
             are sent: None where the large model failed.
     """
     usable = np.flatnonzero(~np.isnan(numbers).any(axis=1))
+    whole = numbers.astype(np.float64)  # what a regression would make of them, each time
+    rows = whole if len(usable) == len(whole) else whole[usable]
     asked, answers = np.empty(0, np.int64), list[Any]()
     weights = np.ones(len(usable))
-    learnt = _fitted(numbers, usable, asked, answers)
+    learnt = _fitted(whole, rows, usable, asked, answers)
     for num, share in zip((FIRST, *MORE), SHARES, strict=True):
         weights[np.isin(usable, asked)] = 0.0
         size = min(num, round(share * len(usable)), int((weights > 0).sum()))
@@ -56,15 +58,17 @@ def learn(
             new = random.choice(usable, size, replace=False, p=weights / weights.sum())
             answers += yield new
             asked = np.concatenate([asked, new])
-            learnt = _fitted(numbers, usable, asked, answers)
+            learnt = _fitted(whole, rows, usable, asked, answers)
             surest = learnt.shares[usable].max(axis=1)
             weights = np.sqrt(surest * (1 - surest)) + 1e-6
     learnt.shares[asked] = np.nan
     return learnt
 
 
-def _fitted(numbers: Numbers, usable: IntArray, asked: IntArray, answers: Sequence[Any]) -> LearntProxy:
-    """What follows from these answers for all rows with numbers."""
+def _fitted(
+    numbers: FloatArray, rows: FloatArray, usable: IntArray, asked: IntArray, answers: Sequence[Any]
+) -> LearntProxy:
+    """What follows from these answers for the usable rows, which are `rows`."""
     classes = tuple(sorted({each for each in answers if each is not None}))
     shares = np.full((len(numbers), max(1, len(classes))), np.nan)
     shares[usable] = 1.0
@@ -77,5 +81,5 @@ def _fitted(numbers: Numbers, usable: IntArray, asked: IntArray, answers: Sequen
     places = [classes.index(answers[at]) for at in known]
     each = LogisticRegression(C=VARIANCE, max_iter=1000, solver="liblinear")  # the quickest with few rows
     model = OneVsRestClassifier(each).fit(numbers[asked[known]], places)
-    shares[usable] = model.predict_proba(numbers[usable])
+    shares[usable] = model.predict_proba(rows)
     return LearntProxy(classes, shares)

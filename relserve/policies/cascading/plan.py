@@ -72,12 +72,13 @@ class CascadePlanner:
         if self.targets.precision is not None:
             most = (1 - self.targets.precision) * (found + (self.targets.recall or 0) * true_before[-1])
             above = draws_likely(rows_above, most, wrong_above, (1 - share) * miss)
-        asks = (below - open_before)[:, None] + (above + open_before)[None, :]
-        asks = np.where(self.cuts[:, None] <= self.cuts[None, :], asks, np.inf)
-        low, high = np.unravel_index(int(np.argmin(asks)), asks.shape)
+        of_low, of_high = below - open_before, above + open_before
+        best_high = np.minimum.accumulate(of_high[::-1])[::-1]  # of the cuts from each one on
+        low = int(np.argmin(of_low + best_high))
+        high = low + int(np.argmin(of_low[low] + of_high[low:]))
         return Plan(
             int(self.cuts[low]), int(self.cuts[high]), share * miss, (1 - share) * miss,
-            float(true_before[low]), float(wrong_above[high]), float(asks[low, high]),
+            float(true_before[low]), float(wrong_above[high]), float(of_low[low] + of_high[high]),
         )  # fmt: skip
 
 

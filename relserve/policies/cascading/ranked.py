@@ -21,8 +21,10 @@ class RankedRows:
     """
 
     def __init__(self, scores: FloatArray, random: np.random.Generator) -> None:
-        order = np.lexsort([random.random(len(scores)), scores])  # NaN comes last
+        drawn, order = random.random(len(scores)), np.argsort(scores)  # NaN comes last
         num_ranked = int((~np.isnan(scores)).sum())
+        if num_ranked < len(scores) - 1 or not (np.diff(scores[order]) != 0).all():
+            order = np.lexsort([drawn, scores])  # equal scores in the order of their draws
         self.order, self.unranked = order[:num_ranked], order[num_ranked:]
         self.scores = scores[self.order]
         self.asked, self.answers = np.zeros(num_ranked, bool), np.zeros(num_ranked, bool)
