@@ -11,8 +11,8 @@ import relserve_duckdb
 
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.kept_batches import BatchBook
-from relserve.cache.kept_pace import shared_paces
-from relserve.cache.kept_usage import UsageBook, shared_book
+from relserve.cache.kept_pace import PaceFile
+from relserve.cache.kept_usage import UsageBook
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
 from relserve.call.option_specs import OPTIONS
@@ -212,7 +212,7 @@ def new_session(
     asked = slo if slo is not None else settings.slo or None
     limits = None if asked is None else slo_of("slo", asked)
     hosts = ModelHosts([model, settings.model], settings.model_hosts)
-    paces = shared_paces(settings.cache_dir) if settings.keep_learnt else None
+    paces = PaceFile.of(settings.cache_dir) if settings.keep_learnt else None
     return Session(
         find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts, paces=paces,
         spending=_spending(settings, caps), batches=SentBatches(BatchBook(settings.cache_dir)),
@@ -278,7 +278,7 @@ def login_name() -> str:
 
 def new_book(settings: Settings) -> UsageBook | None:
     """Where tokens and money are added up for later processes; None where nothing learnt is kept."""
-    return shared_book(settings.cache_dir) if settings.keep_learnt else None
+    return UsageBook.of(settings.cache_dir) if settings.keep_learnt else None
 
 
 def _cache(settings: Settings) -> AnswerCache | None:

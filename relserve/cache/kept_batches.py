@@ -6,25 +6,25 @@ second time. It holds hashes of prompts and no prompts. Replies are kept as serv
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from relserve.cache.small_file import SmallFile
 
 FILE_NAME = "batches.sqlite3"
 SENDING = "sending"  # the state of a batch of which it is not known whether the server has it
 ENDED = ("completed", "failed", "expired", "cancelled")
 KEPT_DAYS = 30  # for which the replies of a batch that ended are kept
 WAIT_S = 10.0  # for other processes' locks
-FORMAT = 1
 MOST_AT_ONCE = 500  # keys in one look-up
 
 _TABLES = """
@@ -138,7 +138,7 @@ class BatchBook:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._path = folder / FILE_NAME
+        self._file = SmallFile(folder / FILE_NAME, _TABLES, WAIT_S)
 
     @contextmanager
     def turn(self, server: str) -> Iterator[bool]:
@@ -203,7 +203,7 @@ class BatchBook:
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KeptRow]:
         """The rows of these keys."""
         found: dict[bytes, KeptRow] = {}
-        if not self._path.exists():
+        if not self._file.path.exists():
             return found
         with self._opened() as db:
             for i in range(0, len(keys), MOST_AT_ONCE):
@@ -238,7 +238,7 @@ class BatchBook:
 
     def clear(self) -> int:
         """Forget the replies of all batches that ended; gives the number of batches."""
-        if not self._path.exists():
+        if not self._file.path.exists():
             return 0
         with self._opened() as db:
             db.execute("PRAGMA secure_delete = ON")
@@ -246,7 +246,7 @@ class BatchBook:
 
     def batches(self) -> list[KeptBatch]:
         """All batches, the oldest first; nothing where there is no file."""
-        if not self._path.exists():
+        if not self._file.path.exists():
             return []
         names = ", ".join(each.name for each in fields(KeptBatch))
         with self._opened() as db:
@@ -265,18 +265,9 @@ class BatchBook:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # for its owner alone from the start
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        with closing(sqlite3.connect(self._path, WAIT_S, isolation_level=None)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            with db:  # commits, or rolls back
-                if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-                    for statement in _TABLES.split(";"):
-                        db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {FORMAT}")
-                self._forget_ended(db, time.time() - KEPT_DAYS * 86_400)
-                yield db
+        with self._file.writing() as db:
+            self._forget_ended(db, time.time() - KEPT_DAYS * 86_400)
+            yield db
 
 
 def new_batch_id() -> str:

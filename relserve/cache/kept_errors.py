@@ -5,26 +5,26 @@ Prompts and replies are users' texts: they are kept only where that is asked for
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
+from relserve.cache.small_file import SmallFile
 from relserve.errors import FailureKind
 
 FILE_NAME = "errors.sqlite3"
 MOST_COMMANDS = 10  # whose failures are kept, the latest
 MOST_PROMPTS = 1000  # of one command
 WAIT_S = 2.0  # for other processes' locks
-FORMAT = 1
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS commands (id INTEGER PRIMARY KEY AUTOINCREMENT, ended REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS errors (
+DROP TABLE IF EXISTS commands;
+DROP TABLE IF EXISTS errors;
+CREATE TABLE commands (id INTEGER PRIMARY KEY AUTOINCREMENT, ended REAL NOT NULL);
+CREATE TABLE errors (
     command INTEGER NOT NULL, rel_id TEXT NOT NULL, function TEXT NOT NULL, kind TEXT NOT NULL,
     message TEXT NOT NULL, prompt TEXT, rows INTEGER NOT NULL, at REAL NOT NULL
 );
@@ -78,14 +78,8 @@ def keep_errors(folder: Path, errors: Sequence[KeptError], texts: bool = False) 
     Raises:
         sqlite3.Error, OSError: the file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILE_NAME
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone from the first byte on
     kept = errors[:MOST_PROMPTS] if texts else map(without_texts, errors[:MOST_PROMPTS])
-    with closing(_opened(path)) as db, db:
-        db.execute("BEGIN IMMEDIATE")
-        if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-            _start_anew(db)
+    with _file(folder).writing() as db:
         now = datetime.now(timezone.utc).timestamp()
         command = db.execute("INSERT INTO commands (ended) VALUES (?)", (now,)).lastrowid
         db.executemany("INSERT INTO errors VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _rows(command, kept))
@@ -96,18 +90,12 @@ def keep_errors(folder: Path, errors: Sequence[KeptError], texts: bool = False) 
 
 def read_errors(folder: Path) -> list[KeptError]:
     """What is kept, the latest command's first; nothing where there is none, or where it cannot be read."""
-    path = folder / FILE_NAME
-    if not path.exists():
-        return []
     query = (
         "SELECT rel_id, function, kind, message, prompt, rows, at, "
         "command - (SELECT max(id) FROM commands) FROM errors ORDER BY command DESC, rowid"
     )
     try:
-        with closing(_opened(path)) as db:
-            if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-                return []
-            rows = db.execute(query).fetchall()
+        rows = _file(folder).read(query)
     except (sqlite3.Error, OSError):
         return []
     known = set(FailureKind)
@@ -115,16 +103,8 @@ def read_errors(folder: Path) -> list[KeptError]:
     return [KeptError(row[0], row[1], FailureKind(row[2]), *row[3:]) for row in found]
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, WAIT_S, isolation_level=None)
-
-
-def _start_anew(db: sqlite3.Connection) -> None:
-    for name in ("commands", "errors"):
-        db.execute(f"DROP TABLE IF EXISTS {name}")
-    for statement in _TABLES.split(";"):
-        db.execute(statement)
-    db.execute(f"PRAGMA user_version = {FORMAT}")
+def _file(folder: Path) -> SmallFile:
+    return SmallFile(folder / FILE_NAME, _TABLES, WAIT_S)
 
 
 def _rows(command: int | None, errors: Iterable[KeptError]) -> list[tuple[object, ...]]:

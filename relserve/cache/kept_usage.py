@@ -6,29 +6,22 @@ after a restart what a user has spent today. It holds names, hashes of calls and
 
 from __future__ import annotations
 
-import atexit
-import logging
-import os
 import sqlite3
-import threading
-import time
 from collections.abc import Iterable
-from contextlib import closing, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-logger = logging.getLogger(__name__)
+from relserve.cache.small_file import SmallFile, WrittenBehind
 
 FILE_NAME = "usage.sqlite3"
 CAPS = ""  # in the place of a function: what caps of a day have counted, batches when they were sent
-WRITE_EVERY_S = 1.0
 WAIT_S = 1.0  # for other processes' locks
 KEPT_DAYS = 400
-FORMAT = 1
 
 _TABLE = """
-CREATE TABLE IF NOT EXISTS usage (
+DROP TABLE IF EXISTS usage;
+CREATE TABLE usage (
     day TEXT NOT NULL, user TEXT NOT NULL, model TEXT NOT NULL, function TEXT NOT NULL, kind TEXT NOT NULL,
     requests INTEGER NOT NULL, bytes INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
     cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost REAL NOT NULL,
@@ -43,9 +36,6 @@ INSERT INTO usage VALUES ({", ".join("?" * (5 + len(_COUNTS)))}) ON CONFLICT DO 
 _SUMS = ", ".join(f"sum({name})" for name in _COUNTS)
 _OF_KIND = f"SELECT {_SUMS} FROM usage WHERE model = ? AND kind = ?"
 _BY_DAY = f"SELECT day, user, model, function, {_SUMS} FROM usage GROUP BY day, user, model, function"
-
-_lock = threading.Lock()
-_books: dict[Path, UsageBook] = {}
 
 
 class UsageKey(NamedTuple):
@@ -84,52 +74,21 @@ def today() -> str:
     return datetime.now(timezone.utc).date().isoformat()
 
 
-def shared_book(folder: Path) -> UsageBook:
-    """The process's book in a folder, that of the kept answers."""
-    with _lock:
-        book = _books.get(folder)
-        if book is None or not book.is_mine:
-            book = _books[folder] = UsageBook(folder)
-        return book
-
-
-class UsageBook:
-    """Adds and sums up; safe for several threads, and for several processes on one file.
-
-    Nothing raises: a file that cannot be used is logged, and this process's counts stay here.
+class UsageBook(WrittenBehind[dict[UsageKey, UsageCounts]]):
+    """Adds and sums up.
 
     Args:
         folder: of the file; None: nothing is kept for other processes.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._path = None if folder is None else folder / FILE_NAME
-        self._owner = os.getpid()
-        self._mutex = threading.Lock()  # guards what is pending; nobody waits long for it
-        self._writing = threading.Lock()  # guards the file; held while other processes lock it
-        self._pending: dict[UsageKey, UsageCounts] = {}
-        self._written_s = float("-inf")  # of time.monotonic()
-        if folder is not None:
-            atexit.register(self.flush)
+    what = "usage"
 
-    @property
-    def is_mine(self) -> bool:
-        """False in a forked child, whose parent writes what was pending."""
-        return os.getpid() == self._owner
+    def __init__(self, folder: Path | None = None) -> None:
+        super().__init__(None if folder is None else SmallFile(folder / FILE_NAME, _TABLE, WAIT_S), dict)
 
     def add(self, key: UsageKey, counts: UsageCounts) -> None:
-        """Count what was used now; it is in the file a second later at the latest, if more follows.
-
-        A thread writes, for this may be called in the engines' loop.
-        """
-        with self._mutex:
-            self._pending[key] = self._pending.get(key, UsageCounts()).plus(counts)
-            now_s = time.monotonic()
-            if self._path is None or not self.is_mine or now_s - self._written_s < WRITE_EVERY_S:
-                return
-            self._written_s = now_s
-        with suppress(RuntimeError):  # the interpreter ends, which flushes
-            threading.Thread(target=self.flush, name="relserve-usage", daemon=True).start()
+        """Count what was used now; it is in the file a second later at the latest, if more follows."""
+        self._add({key: counts})
 
     def of_kind(self, model: str, kind: str) -> UsageCounts:
         """All that calls of a kind have asked a model, on all days."""
@@ -156,7 +115,7 @@ class UsageBook:
 
     def _all_by_day(self) -> dict[UsageKey, UsageCounts]:
         found: dict[UsageKey, UsageCounts] = {}
-        rows, unwritten = self._read(_BY_DAY, ())
+        rows, unwritten = self._read(_BY_DAY)
         for day, user, model, function, *counts in rows:
             found[UsageKey(day, user, model, function, "")] = UsageCounts._make(counts)
         for key, more in unwritten.items():
@@ -164,58 +123,16 @@ class UsageBook:
             found[short] = found.get(short, UsageCounts()).plus(more)
         return found
 
-    def flush(self) -> None:
-        """Write what is pending."""
-        if self.is_mine:  # else the lock may have been copied locked
-            with self._writing:
-                self._flush()
+    def _with(
+        self, pending: dict[UsageKey, UsageCounts], later: dict[UsageKey, UsageCounts]
+    ) -> dict[UsageKey, UsageCounts]:
+        for key, counts in later.items():
+            pending[key] = pending.get(key, UsageCounts()).plus(counts)
+        return pending
 
-    def _flush(self) -> None:
-        if self._path is None:
-            return
-        with self._mutex:
-            pending, self._pending = self._pending, {}
-            self._written_s = time.monotonic()
-        if not pending:
-            return
-        try:
-            self._write(self._path, pending)
-        except (sqlite3.Error, OSError) as error:
-            logger.warning("usage is not kept in %s (%s)", self._path, error)
-            with self._mutex:
-                for key, counts in pending.items():
-                    self._pending[key] = self._pending.get(key, UsageCounts()).plus(counts)
-
-    def _read(
-        self, query: str, values: tuple[str, ...]
-    ) -> tuple[list[tuple[Any, ...]], dict[UsageKey, UsageCounts]]:
-        """The rows of a query of the file, and what is not in it."""
-        with self._writing:
-            self._flush()
-            with self._mutex:
-                unwritten = dict(self._pending)
-            if self._path is None or not self._path.exists():
-                return [], unwritten
-            try:
-                with closing(sqlite3.connect(self._path, WAIT_S)) as db:
-                    if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-                        return [], unwritten
-                    return db.execute(query, values).fetchall(), unwritten
-            except sqlite3.Error as error:
-                logger.warning("usage cannot be read from %s (%s)", self._path, error)
-                return [], unwritten
-
-    def _write(self, path: Path, pending: dict[UsageKey, UsageCounts]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        with closing(sqlite3.connect(path, WAIT_S, isolation_level=None)) as db, db:
-            db.execute("BEGIN IMMEDIATE")
-            if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-                db.execute("DROP TABLE IF EXISTS usage")
-                db.execute(_TABLE)
-                db.execute(f"PRAGMA user_version = {FORMAT}")
-            db.execute("DELETE FROM usage WHERE day < date('now', ?)", (f"-{KEPT_DAYS} days",))
-            db.executemany(_ADD, [(*key, *counts) for key, counts in pending.items()])
+    def _write(self, db: sqlite3.Connection, pending: dict[UsageKey, UsageCounts]) -> None:
+        db.execute("DELETE FROM usage WHERE day < date('now', ?)", (f"-{KEPT_DAYS} days",))
+        db.executemany(_ADD, [(*key, *counts) for key, counts in pending.items()])
 
 
 def _of_caps(user: str, day: str) -> UsageKey:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relserve.cache import kept_pace
+from relserve.cache import small_file
 from relserve.cache.kept_pace import FILE_NAME, MOST_A_MODEL, KeptPace, PaceFile
 from relserve.call.options import Options
 from relserve.call.relquery import CallSite, RelQuery, Sampling, Submission, Usage
@@ -41,7 +41,7 @@ def test_another_process_finds_what_was_kept(tmp_path: Path) -> None:
 
 
 def test_two_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_pace, "WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr(small_file, "WRITE_EVERY_S", 0.0)
     files = [PaceFile(tmp_path), PaceFile(tmp_path)]
     num_each = MOST_A_MODEL // 2
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 import relserve
-from relserve.cache.kept_usage import shared_book
+from relserve.cache.kept_usage import UsageBook
 
 ROOT = Path(__file__).parents[2]
 DBT = ROOT / "build" / "dbt"
@@ -100,7 +100,7 @@ class Shop:
 
     @property
     def num_asked(self) -> int:
-        return sum(counts.requests for _, counts in shared_book(self.folder / "cache").by_day())
+        return sum(counts.requests for _, counts in UsageBook.of(self.folder / "cache").by_day())
 
 
 def test_runs_ask_new_and_changed_rows_alone(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from relserve.cache.small_file import SmallFile
 
 WINDOW_S = 86_400  # in which a batch has to be done
 MOST_LINES = 50_000  # of one batch
@@ -21,7 +22,6 @@ KINDS = "output", "error"  # of files in which what comes of a batch is written
 RUNNING = ("in_progress", "cancelling")
 NOT_FOR_BATCHES = ("stream", "deadline", "slo")  # of a request's body
 WAIT_S = 10.0
-FORMAT = 1
 
 _TABLES = """
 CREATE TABLE files (
@@ -114,7 +114,7 @@ class BatchStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._tables = folder, SmallFile(folder / "batches.sqlite3", _TABLES, WAIT_S)
         (folder / "files").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock: int | None = None
 
@@ -156,7 +156,7 @@ class BatchStore:
 
     def remove_file(self, file_id: str) -> None:
         """Delete a file."""
-        with self._opened() as db:
+        with self._tables.writing() as db:
             db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         self.path(file_id).unlink(missing_ok=True)
 
@@ -200,7 +200,7 @@ class BatchStore:
                 setattr(batch, f"{kind}_file_id", path.name)
             else:
                 empty.append(path)
-        with self._opened() as db:
+        with self._tables.writing() as db:
             for file in files:
                 _put(db, "files", file)
             _put(db, "batches", batch)
@@ -211,7 +211,7 @@ class BatchStore:
         """Remove what is older than `KEPT_S`, with what a process that ended left behind."""
         old = int(time.time()) - KEPT_S
         running = [each for each in self.batches() if each.status in RUNNING]
-        with self._opened() as db:
+        with self._tables.writing() as db:
             db.execute("DELETE FROM batches WHERE ended < ?", (old,))
             read = [each.input_file_id for each in running]
             marks = ",".join("?" * len(read))
@@ -227,32 +227,18 @@ class BatchStore:
             file.write(content)
 
     def _put(self, table: str, thing: StoredFile | StoredBatch) -> None:
-        with self._opened() as db:
+        with self._tables.writing() as db:
             _put(db, table, thing)
 
     def _rows(self, table: str, user: str | None) -> list[dict[str, Any]]:
         names = [each.name for each in fields(StoredFile if table == "files" else StoredBatch)]
-        with self._opened() as db:
+        with self._tables.writing() as db:
             found = db.execute(
                 f"SELECT {', '.join(names)} FROM {table} WHERE :user IS NULL OR user = :user "
                 "ORDER BY created DESC, rowid DESC",
                 {"user": user},
             ).fetchall()
         return [dict(zip(names, row, strict=True)) for row in found]
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        path = self._folder / "batches.sqlite3"
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        with closing(sqlite3.connect(path, WAIT_S, isolation_level=None)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            with db:
-                if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
-                    for statement in _TABLES.split(";"):
-                        db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {FORMAT}")
-                yield db
 
 
 def came_id(batch: StoredBatch, kind: str) -> str:
