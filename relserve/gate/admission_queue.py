@@ -11,13 +11,12 @@ import itertools
 from collections import Counter
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import NamedTuple
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.permit import Permit
 from relserve.gate.request_group import RequestGroup
-from relserve.machine.gate_status import UserStatus
+from relserve.machine.gate_status import GateStatus, UserStatus
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.kept import latest_s
 from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn, Admit, Refuse
@@ -27,17 +26,6 @@ FRONT = 8  # requests of a user and class at the controller; policies look at fe
 MEMORY, LIKE_ALL = 20.0, 4  # answers in the mean of a kind, and of others where it is new
 Group = list[tuple[float, int, RequestGroup]]  # a heap, by rank and arrival
 Key = tuple[str, str] | RequestGroup
-
-
-class AdmissionStatus(NamedTuple):
-    """Who waits and runs; attributes as of `GateStatus`."""
-
-    policy: str
-    places: int | None
-    reason: str
-    speed: float | None
-    error: float
-    users: list[UserStatus]
 
 
 class AdmissionQueue:
@@ -209,8 +197,8 @@ class AdmissionQueue:
                 request_group.is_told = True
                 request_group.told(standing)
 
-    def status(self) -> AdmissionStatus:
-        """Who waits and runs now; of each user the estimate of whoever is served last."""
+    def status(self) -> GateStatus:
+        """Who waits and runs, of no model yet; of each user the estimate of whoever is served last."""
         waiting: Counter[str] = Counter()
         last: dict[str, Standing] = {}
         for request_group, standing in self.standings().items():  # by rank
@@ -226,9 +214,10 @@ class AdmissionQueue:
         ]  # fmt: skip
         controller, curve = self.controller, self.controller.curve.curve
         speed = None if curve is None else curve.speed(max(controller.load, 1))
-        return AdmissionStatus(
-            controller.policy.name, controller.most, controller.reason, speed, controller.curve.error, users
-        )
+        return GateStatus.here(
+            model="", policy=controller.policy.name, places=controller.most, reason=controller.reason,
+            speed=speed, error=controller.curve.error, users=users,
+        )  # fmt: skip
 
     def _seconds(self, tokens: float) -> float | None:
         """How long the engine takes for so many tokens, as busy as it may be; None: nothing is known."""

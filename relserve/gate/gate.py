@@ -18,9 +18,10 @@ from math import inf
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.admission_queue import AdmissionQueue, AdmissionStatus
+from relserve.gate.admission_queue import AdmissionQueue
 from relserve.gate.permit import Permit
 from relserve.gate.request_group import RequestGroup, size_of
+from relserve.machine.gate_status import GateStatus
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses, checked_limit
 
@@ -51,7 +52,7 @@ class Gate:
         controller: AdmissionController | None = None,
         classes: SloClasses | None = None,
         clock: Callable[[], float] = time.monotonic,
-        publish: Callable[[AdmissionStatus], None] | None = None,
+        publish: Callable[[GateStatus], None] | None = None,
     ) -> None:
         self.classes = SloClasses({}) if classes is None else classes
         self.meters: set[Callable[[], None]] = set()

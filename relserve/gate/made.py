@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from relserve.gate.admission_queue import AdmissionStatus
+from msgspec.structs import replace
+
 from relserve.gate.gate import Gate
-from relserve.machine.gate_status import GateFile, here
+from relserve.machine.engine_status import StatusFile
+from relserve.machine.gate_status import GateStatus
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.offline import profile
@@ -40,10 +42,10 @@ def make_gate(
     """
     if admission == ADMISSIONS[0]:
         return Gate(None, classes)
-    file = GateFile()
+    file = StatusFile("gate")
 
-    def publish(status: AdmissionStatus) -> None:
-        file.write(here(model=model, **status._asdict()))
+    def publish(status: GateStatus) -> None:
+        file.write(replace(status, model=model))
 
     if admission == "saber":
         controller = _published(cost, num_engines)

@@ -7,8 +7,9 @@ import itertools
 import os
 import re
 import socket
+import time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -32,6 +33,12 @@ class ProcessStatus(StatusRecord, frozen=True, tag_field="format"):
 
     pid: int
     started: int | None
+
+    @classmethod
+    def here(cls, **known: Any) -> Self:
+        """That of this process, as of now; `known` are the other attributes."""
+        own = dict(pid=os.getpid(), started=started_at(os.getpid()), written_s=time.time())
+        return cls(**own, **known)
 
 
 class RelStatus(StatusRecord, frozen=True):

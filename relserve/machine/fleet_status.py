@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
-from relserve.machine.engine_status import ProcessStatus, StatusRecord, read_statuses, started_at
+from relserve.machine.engine_status import ProcessStatus, StatusRecord, read_statuses
 
 
 class MemberStatus(StatusRecord, frozen=True):
@@ -67,9 +65,3 @@ class FleetStatus(ProcessStatus, frozen=True, tag=2):
 def read_fleets(folder: Path) -> list[FleetStatus]:
     """The fleets of running processes, by pid; removes what processes left that have ended."""
     return read_statuses(folder, "fleet", FleetStatus)
-
-
-def here(model: str, policy: str, queries: int, waiting: int, members: list[MemberStatus]) -> FleetStatus:
-    """The status of a fleet of this process, as of now."""
-    pid = os.getpid()
-    return FleetStatus(pid, started_at(pid), model, policy, time.time(), queries, waiting, members)

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
-from typing import Any
 
-from relserve.machine.engine_status import (
-    ProcessStatus,
-    StatusFile,
-    StatusRecord,
-    read_statuses,
-    started_at,
-)
+from relserve.machine.engine_status import ProcessStatus, StatusRecord, read_statuses
 
 
 class UserStatus(StatusRecord, frozen=True):
@@ -56,22 +47,6 @@ class GateStatus(ProcessStatus, frozen=True, tag=1):
     users: list[UserStatus]
 
 
-class GateFile(StatusFile):
-    """Where one gate writes."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        super().__init__("gate", folder)
-
-
 def read_gates(folder: Path) -> list[GateStatus]:
     """The gates of running processes, by pid; removes what processes left that have ended."""
     return read_statuses(folder, "gate", GateStatus)
-
-
-def here(model: str, policy: str, users: list[UserStatus], **known: Any) -> GateStatus:
-    """The status of a gate of this process, as of now; `known` are its other attributes."""
-    pid = os.getpid()
-    return GateStatus(
-        pid=pid, started=started_at(pid), model=model, policy=policy, written_s=time.time(), users=users,
-        **known,
-    )  # fmt: skip

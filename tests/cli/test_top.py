@@ -29,9 +29,8 @@ from relserve.machine.engine_status import (
     state_dir,
     status_json,
 )
-from relserve.machine.fleet_status import MemberStatus, read_fleets
-from relserve.machine.fleet_status import here as fleet_here
-from relserve.machine.gate_status import GateFile, UserStatus, here, read_gates
+from relserve.machine.fleet_status import FleetStatus, MemberStatus, read_fleets
+from relserve.machine.gate_status import GateStatus, UserStatus, read_gates
 from relserve.tiny import MODEL_DIR
 from tests.command_line import relserve
 from tests.waiting import PATIENCE_S, wait_until
@@ -224,9 +223,10 @@ def test_deadlines_are_shown_where_there_are_any() -> None:
 
 
 def test_who_waits_to_be_admitted_is_drawn_by_user(tmp_path: Path) -> None:
-    file = GateFile(tmp_path)
+    file = StatusFile("gate", tmp_path)
     users = [UserStatus("ann", 10, 1420, 300, 2, 12.3), UserStatus("bob", 0, 0, 5, 0)]
-    file.write(here("tiny", "ours", users, places=80, reason="every place is taken", speed=20.0, error=0.1))
+    known = dict(places=80, reason="every place is taken", speed=20.0, error=0.1)
+    file.write(GateStatus.here(model="tiny", policy="ours", users=users, **known))
     screen = Console(width=140, color_system=None)
     with screen.capture() as captured:
         screen.print(draw([status(7)], time.time(), read_gates(tmp_path)))
@@ -241,7 +241,8 @@ def test_members_of_fleets_are_shown_with_why_they_are_not_up(tmp_path: Path) ->
     up = MemberStatus("m0", "up", "", "here", True, False, 7, 1200, 1, 3, 0.0123, "ours", {"ours": 1207})
     why = "no\x1b[2J memory"
     dead = MemberStatus("m1", "dead", why, "http://h/v1", False, False, 0, 4, 2, None, None, "", {})
-    StatusFile("fleet", tmp_path).write(fleet_here("fleet:f.toml", "ours", 2, 1500, [up, dead]))
+    known = dict(model="fleet:f.toml", policy="ours", queries=2, waiting=1500, members=[up, dead])
+    StatusFile("fleet", tmp_path).write(FleetStatus.here(**known))
     [fleet] = read_fleets(tmp_path)
     assert fleet.members == [up, dead]
     screen = Console(width=160, color_system=None)

@@ -6,14 +6,17 @@ from math import isfinite
 
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.fleet.roster import Roster
-from relserve.machine.fleet_status import FleetStatus, MemberStatus, here
+from relserve.machine.fleet_status import FleetStatus, MemberStatus
 
 
 def status_of(roster: Roster) -> FleetStatus:
     """As of now."""
     waiting = sum([holder.num_waiting for holder in roster.holders])
     members = [_member(roster, each) for each in roster.members.values()]
-    return here(roster.model, roster.router.policy.name, len(roster.holders), waiting, members)
+    return FleetStatus.here(
+        model=roster.model, policy=roster.router.policy.name, queries=len(roster.holders), waiting=waiting,
+        members=members,
+    )  # fmt: skip
 
 
 def _member(roster: Roster, member: FleetMember) -> MemberStatus:

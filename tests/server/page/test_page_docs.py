@@ -10,7 +10,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from relserve.call.relquery import Usage
-from relserve.machine.gate_status import UserStatus, here
+from relserve.machine.gate_status import GateStatus, UserStatus
 from relserve.server.page.facts import ConnectedClient
 from relserve.session.history import QueryRecord
 from tests.server.page.page_facts import BUDGET, FLEET, WrittenFacts, engine, get, served
@@ -24,7 +24,8 @@ def metrics() -> dict[str, set[str]]:
     client = ConnectedClient(1, "ann", "", "127.0.0.1", "idle", datetime.now(timezone.utc), None)
     engines = [engine(budget=BUDGET)]
     users = [UserStatus("ann", 1, 2, 7, 1, 0.5)]
-    gates = [here("m", "ours", users, places=3, reason="full", speed=9.0, error=0.1)]
+    known = dict(policy="ours", users=users, places=3, reason="full", speed=9.0, error=0.1)
+    gates = [GateStatus.here(model="m", **known)]
     facts = WrittenFacts(
         clients_now=[client],
         queries_now=[("ann", record)],
