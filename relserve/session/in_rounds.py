@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from relserve.call.answer_types import Answer
+from relserve.call.relquery import CallSite
+from relserve.errors import OptionError
 from relserve.session.caps import SpendingCap
-from relserve.session.folding import FoldedRows, Grammars
+from relserve.session.folding import FoldedRows, Grammars, fold_rows
 from relserve.session.history import QueryRecord
 from relserve.session.progress import Progress
 from relserve.session.round import Enough
 
+NULL = Answer(None)  # of a row without a prompt
 
-class RelQueryInRounds(Protocol):
-    """See `OpenRelQuery`."""
 
-    @property
-    def record(self) -> QueryRecord:
-        """As `llm_queries()` shows it."""
+class RelQueryInRounds(ABC):
+    """One relQuery from its first round to its last; use it in a `with` statement, or `close` it.
 
-    @property
-    def caps(self) -> Sequence[SpendingCap]:
-        """What limits its spending."""
+    Attributes:
+        site: the call.
+        record: as `llm_queries()` shows it.
+        caps: what limits its spending; another relQuery of the same call may be given them.
+    """
 
-    def take_caps(self, caps: Sequence[SpendingCap]) -> None:
-        """Spend under these caps."""
+    site: CallSite
+    record: QueryRecord
+    caps: Sequence[SpendingCap]
 
     def ask(
         self,
@@ -40,8 +44,38 @@ class RelQueryInRounds(Protocol):
         num_new_rows: int | None = None,
         grammars: Grammars | None = None,
     ) -> list[Answer]:
-        """Answer one round of rows."""
+        """Answer one round of rows: render them, fold equal prompts, and ask these.
 
+        Where the relQuery remembers, a prompt that an earlier round answered, or failed, is not asked again.
+
+        Args:
+            rows: one sequence of values a row.
+            multiplicity: how many table rows each of `rows` stands for; None: one each.
+            enough, announced, progress: see `ask_folded`.
+            may_split: which rows the caller asks in parts if they are over the context: such a failure is
+                then neither on record nor raised; None: no row.
+            num_new_rows: table rows that this round adds to the record; None: those of `multiplicity`.
+            grammars: what each row's answer must match, where its text has a grammar of its own; None: of no
+                row. Two rows of one prompt with two grammars are two questions.
+
+        Returns:
+            Answers in the order of `rows`; a NULL input gives Answer(None).
+
+        Raises:
+            OptionError: there are grammars, and the call's answers have a type that has its own.
+            EngineError, RowError, Cancelled: as of `ask_folded`.
+        """
+        if grammars is None:
+            grammars = self.site.grammars(rows)
+        else:
+            _check_takes_grammars(self.site)
+        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
+        answers = self.ask_folded(
+            folded, rows, enough=enough, announced=announced, progress=progress, num_new_rows=num_new_rows
+        )
+        return folded.spread(answers, NULL)
+
+    @abstractmethod
     def ask_folded(
         self,
         folded: FoldedRows,
@@ -52,13 +86,44 @@ class RelQueryInRounds(Protocol):
         progress: Progress | None = None,
         num_new_rows: int | None = None,
     ) -> list[Answer]:
-        """Answer one round of rows that are rendered and folded already."""
+        """Answer one round of rows that are rendered and folded already.
 
+        Args:
+            folded: their user messages.
+            inputs: values of the first few rows, by which one sees what the call is about.
+            enough: called with the answers of the distinct prompts of these rows after every batch; when it
+                says so the rest is aborted in the engine, and those answers are UNASKED.
+            announced: distinct prompts that the relQuery is expected to have in all; None: no more than
+                were asked so far and in this round.
+            progress: called with the record after every batch of replies.
+            num_new_rows: table rows that this round adds to the record; None: those of `folded`.
+
+        Returns:
+            The answer of each distinct prompt.
+
+        Raises:
+            EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
+            OptionError: see `calibration_of_call` and `calibrator_for`.
+            RowError: a row failed and on_error is 'raise'.
+            Cancelled: the relQuery's cancel event was set.
+        """
+
+    @abstractmethod
     def close(self, error: BaseException | None = None) -> None:
-        """No round follows."""
+        """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self.close(error)
+
+
+def _check_takes_grammars(site: CallSite) -> None:
+    if site.answer_type.grammar is not None:
+        raise OptionError(
+            f"{site.function}() has answers of a type, and rows with grammars of their own; take the "
+            "grammars, or choices and the like, away, or ask with llm(), whose answers are texts"
+        )

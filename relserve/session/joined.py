@@ -6,8 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +18,11 @@ from relserve.call.template import Template
 from relserve.errors import ModelError, OptionError
 from relserve.machine.word_vectors import find_files
 from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vectors
-from relserve.session.caps import SpendingCap
 from relserve.session.cascade_learnt import vectors_of
 from relserve.session.cascade_rows import targets_of
-from relserve.session.folding import FoldedRows, Grammars, fold_rows
-from relserve.session.history import QueryRecord
-from relserve.session.in_rounds import RelQueryInRounds
+from relserve.session.folding import FoldedRows, fold_rows
+from relserve.session.in_rounds import NULL, RelQueryInRounds
 from relserve.session.join_run import JoinRun, join_sizes
-from relserve.session.open_relquery import NULL
 from relserve.session.pair_table import PairTable, pair_table
 from relserve.session.progress import Progress
 from relserve.session.round import Enough
@@ -42,8 +38,8 @@ def pairs_site(site: CallSite) -> CallSite:
     return replace(site, options=options)
 
 
-class JoinedRelQuery:
-    """A relQuery whose rows are pairs; see `OpenRelQuery`.
+class JoinedRelQuery(RelQueryInRounds):
+    """A relQuery whose rows are pairs; its record and caps are those of the pairs.
 
     Each round is a join of its own. Pairs that are asked one by one are asked, recorded and kept as without
     the option. Prompts about many pairs are a second relQuery. Pairs that were not asked are on no record.
@@ -57,36 +53,7 @@ class JoinedRelQuery:
     def __init__(self, site: CallSite, pairs: RelQueryInRounds, reopen: Open) -> None:
         self.site, self._pairs, self._reopen = site, pairs, reopen
         self._lists: dict[CallSite, RelQueryInRounds] = {}
-
-    @property
-    def record(self) -> QueryRecord:
-        """That of the pairs."""
-        return self._pairs.record
-
-    @property
-    def caps(self) -> Sequence[SpendingCap]:
-        """Those of the pairs; prompts about many pairs have the same."""
-        return self._pairs.caps
-
-    def take_caps(self, caps: Sequence[SpendingCap]) -> None:
-        """See `OpenRelQuery.take_caps`."""
-        self._pairs.take_caps(caps)
-
-    def ask(
-        self,
-        rows: Sequence[Sequence[Any]],
-        multiplicity: Sequence[int] | None = None,
-        *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
-        may_split: Sequence[bool] | None = None,
-        num_new_rows: int | None = None,
-        grammars: Grammars | None = None,
-    ) -> list[Answer]:
-        """See `OpenRelQuery.ask`."""
-        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
-        return folded.spread(self.ask_folded(folded, rows, progress=progress), NULL)
+        self.record, self.caps = pairs.record, pairs.caps
 
     def ask_folded(
         self,
@@ -98,7 +65,7 @@ class JoinedRelQuery:
         progress: Progress | None = None,
         num_new_rows: int | None = None,
     ) -> list[Answer]:
-        """As `OpenRelQuery.ask_folded`; whatever is enough, all pairs of the round get an answer."""
+        """As `RelQueryInRounds.ask_folded`; whatever is enough, all pairs of the round get an answer."""
         # In the order of the prompts: the pairs come in any order, and the same ones are to be asked.
         order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
         first = {number: row for row, number in reversed(list(enumerate(folded.prompt_of_row)))}
@@ -128,25 +95,17 @@ class JoinedRelQuery:
         return answers
 
     def close(self, error: BaseException | None = None) -> None:
-        """See `OpenRelQuery.close`."""
+        """See `RelQueryInRounds.close`."""
         for each in self._lists.values():
             each.close(error)
         self._pairs.close(error)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(error)
 
     def _ask_lists(self, table: PairTable, lists: list[tuple[str, Grammar]]) -> list[Answer]:
         """The answers to prompts about many pairs."""
         site = pair_list_site(self.site, table.left_slots, table.right_slots)
         if site not in self._lists:
             self._lists[site] = self._reopen(site)
-            self._lists[site].take_caps(self.caps)
+            self._lists[site].caps = self.caps
         rows = [(text,) for text, _ in lists]
         folded = fold_rows(site.prompts(rows), grammars=[grammar for _, grammar in lists])
         answers = self._lists[site].ask_folded(folded._replace(asks_again=True), rows)

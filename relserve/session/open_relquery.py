@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
@@ -16,19 +15,18 @@ from relserve.call.frame import frame_of
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine, Estimable
-from relserve.errors import OptionError
 from relserve.machine import traces
 from relserve.machine.hardware import machine_key
 from relserve.machine.kept_calibrations import KeptCalibration
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.calibrated_calls import calibration_of_call, calibrator_for
 from relserve.session.capped_engine import CappedEngine
-from relserve.session.caps import SpendingCap
 from relserve.session.estimate import pace_of
-from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
+from relserve.session.folding import FoldedRows, Key
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.habits import habit_of
 from relserve.session.history import History, QueryRecord
+from relserve.session.in_rounds import RelQueryInRounds
 from relserve.session.prior import EmptyPrior
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
@@ -37,18 +35,12 @@ from relserve.session.round import Enough, Round, Watch
 from relserve.session.spending import Spending
 from relserve.session.sureness import Sureness
 
-NULL = Answer(None)  # of a row without a prompt
 
-
-class OpenRelQuery:
+class OpenRelQuery(RelQueryInRounds):
     """One relQuery from its first round to its last; made by `Session.open`, safe for several threads.
 
     To the engine's scheduler all rounds are one relQuery, of as many rows as are announced. In the history
     it is one record: rows, prompts and tokens of all rounds, and the seconds in which a round was under way.
-    Use it in a `with` statement, or `close` it.
-
-    Attributes:
-        record: as `llm_queries()` shows it.
     """
 
     def __init__(
@@ -88,53 +80,10 @@ class OpenRelQuery:
             sureness=Sureness() if isinstance(site.answer_type, Decision) else None,
         )  # fmt: skip
         self._recorder = Recorder(history, self.record, site.kind)
-        self._caps = [] if spending is None else spending.caps(site.options, engine.model, statement)
+        self.caps = [] if spending is None else spending.caps(site.options, engine.model, statement)
         self._prior = EmptyPrior(site, self._recorder, cancel, self._capped)
         self._kept_calibration: KeptCalibration | None = None
         self._shows_fitted = shows_fitted
-
-    def ask(
-        self,
-        rows: Sequence[Sequence[Any]],
-        multiplicity: Sequence[int] | None = None,
-        *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
-        may_split: Sequence[bool] | None = None,
-        num_new_rows: int | None = None,
-        grammars: Grammars | None = None,
-    ) -> list[Answer]:
-        """Answer one round of rows: render them, fold equal prompts, and ask these.
-
-        Where the relQuery remembers, a prompt that an earlier round answered, or failed, is not asked again.
-
-        Args:
-            rows: one sequence of values a row.
-            multiplicity: how many table rows each of `rows` stands for; None: one each.
-            enough, announced, progress: see `ask_folded`.
-            may_split: which rows the caller asks in parts if they are over the context: such a failure is
-                then neither on record nor raised; None: no row.
-            num_new_rows: table rows that this round adds to the record; None: those of `multiplicity`.
-            grammars: what each row's answer must match, where its text has a grammar of its own; None: of no
-                row. Two rows of one prompt with two grammars are two questions.
-
-        Returns:
-            Answers in the order of `rows`; a NULL input gives Answer(None).
-
-        Raises:
-            OptionError: there are grammars, and the call's answers have a type that has its own.
-            EngineError, RowError, Cancelled: as of `ask_folded`.
-        """
-        if grammars is None:
-            grammars = self.site.grammars(rows)
-        else:
-            _check_takes_grammars(self.site)
-        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
-        answers = self.ask_folded(
-            folded, rows, enough=enough, announced=announced, progress=progress, num_new_rows=num_new_rows
-        )
-        return folded.spread(answers, NULL)
 
     def ask_folded(
         self,
@@ -146,56 +95,19 @@ class OpenRelQuery:
         progress: Progress | None = None,
         num_new_rows: int | None = None,
     ) -> list[Answer]:
-        """Answer one round of rows that are rendered and folded already.
-
-        Args:
-            folded: their user messages.
-            inputs: values of the first few rows, by which one sees what the call is about.
-            enough: called with the answers of the distinct prompts of these rows after every batch; when it
-                says so the rest is aborted in the engine, and those answers are UNASKED.
-            announced: distinct prompts that the relQuery is expected to have in all; None: no more than
-                were asked so far and in this round.
-            progress: called with the record after every batch of replies.
-            num_new_rows: table rows that this round adds to the record; None: those of `folded`.
-
-        Returns:
-            The answer of each distinct prompt.
-
-        Raises:
-            EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
-            OptionError: see `calibration_of_call` and `calibrator_for`.
-            RowError: a row failed and on_error is 'raise'.
-            Cancelled: the relQuery's cancel event was set.
-        """
+        """See `RelQueryInRounds.ask_folded`."""
         if self._foreign_tables is not None:
             self._foreign_tables.look(self.site, inputs, self.record.statement)
         watch = Watch(self._cancel, progress, enough)
         with self._recorder.asking(), self._span() as span:
             return self._answers(folded, watch, announced, num_new_rows, span)
 
-    @property
-    def caps(self) -> Sequence[SpendingCap]:
-        """What limits its spending; another relQuery of the same call may `take_caps`."""
-        return self._caps
-
-    def take_caps(self, caps: Sequence[SpendingCap]) -> None:
-        """Spend under these caps, together with whose they are."""
-        self._caps = list(caps)
-
     def close(self, error: BaseException | None = None) -> None:
-        """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
+        """See `RelQueryInRounds.close`."""
         self._recorder.close(error)
         paces, self._paces = self._paces, None
         if paces is not None and (pace := pace_of(self.record)) is not None:
             paces.add(self._pace_key, pace)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(error)
 
     def _span(self) -> AbstractContextManager[traces.Span]:
         """The span of a round."""
@@ -246,7 +158,7 @@ class OpenRelQuery:
 
     def _capped(self, engine: Engine) -> Engine:
         """The engine, which sends what the caps on spending allow."""
-        return CappedEngine(engine, self._caps, self.record.price) if self._caps else engine
+        return CappedEngine(engine, self.caps, self.record.price) if self.caps else engine
 
     def _calibration(self) -> KeptCalibration | None:
         """The call's, read once: whoever fits another one meanwhile changes no row of this relQuery."""
@@ -287,14 +199,6 @@ def submission_of(
         rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
         slo=site.options.slo, cache_salt=cache_salt, turns=site.turns, frame=frame_of(site.binding.template),
     )  # fmt: skip
-
-
-def _check_takes_grammars(site: CallSite) -> None:
-    if site.answer_type.grammar is not None:
-        raise OptionError(
-            f"{site.function}() has answers of a type, and rows with grammars of their own; take the "
-            "grammars, or choices and the like, away, or ask with llm(), whose answers are texts"
-        )
 
 
 def cached_answers(

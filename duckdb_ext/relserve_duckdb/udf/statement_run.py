@@ -16,8 +16,7 @@ from relserve.errors import Cancelled, FailureKind
 from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
 from relserve.session.clusters import Clusters
-from relserve.session.in_rounds import RelQueryInRounds
-from relserve.session.open_relquery import NULL
+from relserve.session.in_rounds import NULL, RelQueryInRounds
 from relserve.session.ranked import rank_groups
 from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
