@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from relserve.errors import OptionError
@@ -36,6 +36,17 @@ def number(low: float, high: float) -> Callable[[str, Any], float]:
         if not low <= value <= high:
             raise OptionError(f"{name} must be from {low:g} to {high:g}, not {value}")
         return float(value)
+
+    return check
+
+
+def one_of(values: Sequence[str], told: str) -> Callable[[str, Any], str]:
+    """A check that takes these texts; `told`: what they are, in words."""
+
+    def check(name: str, value: Any) -> str:
+        if value not in values:
+            raise OptionError(f"{name} must be {told}, not {value!r}")
+        return str(value)
 
     return check
 

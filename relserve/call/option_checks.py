@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import Any
 
 from relserve.call.checks import is_field_name, text, texts, whole
-from relserve.call.decisions import PriorOf, Read
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
-from relserve.call.option_values import JoinBy
 from relserve.call.questions import MOST_LEVELS, TypedQuestion, read_questions
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
 from relserve.call.thinking import TOKENS_OF
@@ -39,44 +37,6 @@ def questions(name: str, value: Any) -> tuple[TypedQuestion, ...]:
         if (other := seen.setdefault(key.lower(), key)) != key:
             raise OptionError(f"{name} holds {other!r} and {key!r}, which are one name in SQL; rename one")
     return found
-
-
-def on_error(name: str, value: Any) -> str:
-    """What becomes of a failed row."""
-    if value not in ("null", "raise"):
-        raise OptionError(f"{name} must be 'null' (a failed row is NULL) or 'raise', not {value!r}")
-    return str(value)
-
-
-def read(name: str, value: Any) -> Read:
-    """How probabilities are read."""
-    for known in get_args(Read):
-        if value == known:
-            return cast(Read, known)
-    raise OptionError(f"{name} must be 'label' (one token a row) or 'exact' (all spellings), not {value!r}")
-
-
-def prior(name: str, value: Any) -> PriorOf:
-    """What probabilities are divided by."""
-    for known in get_args(PriorOf):
-        if value == known:
-            return cast(PriorOf, known)
-    raise OptionError(f"{name} must be 'none' or 'empty' (that of empty inputs is taken out), not {value!r}")
-
-
-def join(name: str, value: Any) -> JoinBy:
-    """How the pairs of a join are asked."""
-    for known in get_args(JoinBy):
-        if value == known:
-            return cast(JoinBy, known)
-    raise OptionError(f"{name} must be one of {', '.join(map(repr, get_args(JoinBy)))}, not {value!r}")
-
-
-def field_order(name: str, value: Any) -> str:
-    """The order of a row's fields."""
-    if value not in ("given", "free"):
-        raise OptionError(f"{name} must be 'given' (a row's fields in their order) or 'free', not {value!r}")
-    return str(value)
 
 
 def thinking(name: str, value: Any) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from relserve.call import option_checks
-from relserve.call.checks import number, plain_name, text, texts, truth, whole
-from relserve.call.decisions import MOST_CHOICES
+from relserve.call.checks import number, one_of, plain_name, text, texts, truth, whole
+from relserve.call.decisions import MOST_CHOICES, PriorOf, Read
 from relserve.call.durations import seconds_of
+from relserve.call.option_values import JoinBy
 from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import slo_of
@@ -34,7 +35,11 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "stop": OptionSpec("VARCHAR[]", "texts that end an answer", texts),
     "system": OptionSpec("VARCHAR", "system message of every prompt", text),
     "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", text),
-    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", option_checks.on_error),
+    "on_error": OptionSpec(
+        "VARCHAR",
+        "'null' (default) or 'raise'",
+        one_of(("null", "raise"), "'null' (a failed row is NULL) or 'raise'"),
+    ),
     "choices": OptionSpec(
         "VARCHAR[]", "the only answers allowed: a list, or a map to descriptions", option_checks.choices
     ),
@@ -47,7 +52,9 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
     "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
     "field_order": OptionSpec(
-        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", option_checks.field_order
+        "VARCHAR",
+        "of a whole row in one placeholder: 'given' (default) or 'free'",
+        one_of(("given", "free"), "'given' (a row's fields in their order) or 'free'"),
     ),
     "thinking": OptionSpec(
         "ANY",
@@ -66,7 +73,9 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "max_tokens_total": OptionSpec("BIGINT", "most tokens of all its prompts and answers", whole(0, 2**62)),
     "max_cost": OptionSpec("DOUBLE", "most US dollars that the call may cost", number(0, 1e9)),
     "read": OptionSpec(
-        "VARCHAR", "of probabilities: 'label' (default) or 'exact', all spellings", option_checks.read
+        "VARCHAR",
+        "of probabilities: 'label' (default) or 'exact', all spellings",
+        one_of(get_args(Read), "'label' (one token a row) or 'exact' (all spellings)"),
     ),
     "threshold": OptionSpec("DOUBLE", "least probability of a label that applies (0.5)", number(0, 1)),
     "levels": OptionSpec("VARCHAR[]", "names of the scores 0, 1, .. from low to high", option_checks.levels),
@@ -78,7 +87,9 @@ OPTIONS: Mapping[str, OptionSpec] = {
         "BIGINT", "orders of the choices that a row is read in and averaged over (1)", whole(1, MOST_CHOICES)
     ),
     "prior": OptionSpec(
-        "VARCHAR", "taken out: 'none' (default) or 'empty', that of empty inputs", option_checks.prior
+        "VARCHAR",
+        "taken out: 'none' (default) or 'empty', that of empty inputs",
+        one_of(get_args(PriorOf), "'none' or 'empty' (that of empty inputs is taken out)"),
     ),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
     "cascade": OptionSpec("VARCHAR", "a small model or 'embedding', to decide rows that it is sure of", text),
@@ -87,7 +98,9 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "accuracy": OptionSpec("DOUBLE", "of the labels or scores that a cascade gives (0.95)", number(1e-6, 1)),
     "error": OptionSpec("DOUBLE", "how far a cascade's score may be from the large model's", number(0, 1e9)),
     "join": OptionSpec(
-        "VARCHAR", "how a condition of two tables is asked: 'pairs' (default), 'auto', ..", option_checks.join
+        "VARCHAR",
+        "how a condition of two tables is asked: 'pairs' (default), 'auto', ..",
+        one_of(get_args(JoinBy), f"one of {', '.join(map(repr, get_args(JoinBy)))}"),
     ),
     "confidence": OptionSpec("DOUBLE", "how probably a cascade reaches it (0.95)", number(0.5, 0.9999)),
     "k": OptionSpec("BIGINT", "how many values to give, from the first on (all)", whole(1, 10**9)),
