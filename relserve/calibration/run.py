@@ -36,15 +36,8 @@ class CalibrationSamples(NamedTuple):
     """
 
     samples: list[MeasuredStep]
-    cost_path: Path
-    forbids_hidden: list[str]
-
-
-class MeasuredTokens(NamedTuple):
-    """The decodes of a run with both types of cache, and the file for what tokens in memory cost."""
-
-    samples: list[MeasuredStep]
     path: Path
+    forbids_hidden: list[str]
 
 
 def path_of(name: str) -> str:
@@ -72,43 +65,18 @@ def measure(
     seconds: float,
     log_path: Path,
     tell: Callable[[dict[str, Any]], None],
+    cache: str = "kv",
 ) -> CalibrationSamples:
-    """Measure for at most about `seconds` after the start; blocks.
+    """Measure for at most about `seconds` after the start, in a worker; blocks.
 
     Args:
         log_path: file to whose end vLLM's own output goes.
         tell: given every message of the engine's process, see `relserve.calibration.worker`.
+        cache: "kv"; or "hybrid", for what tokens in memory cost as keys and values and as hidden states.
 
     Raises:
         EngineStartError: the engine did not start, or died.
     """
-    reported = _run(path, engine_args, seconds, log_path, tell, "kv")
-    samples = _samples(reported)
-    return CalibrationSamples(samples, Path(reported["path"]), reported["forbids_hidden"])
-
-
-def measure_tokens(
-    path: str,
-    engine_args: Mapping[str, Any],
-    seconds: float,
-    log_path: Path,
-    tell: Callable[[dict[str, Any]], None],
-) -> MeasuredTokens:
-    """Measure, as `measure` does, what tokens in memory cost as keys and values and as hidden states."""
-    reported = _run(path, engine_args, seconds, log_path, tell, "hybrid")
-    samples = _samples(reported)
-    return MeasuredTokens(samples, Path(reported["path"]))
-
-
-def _samples(said: dict[str, Any]) -> list[MeasuredStep]:
-    return [MeasuredStep(Work(*work), seconds) for work, seconds in said["samples"]]
-
-
-def _run(
-    path: str, engine_args: Mapping[str, Any], seconds: float, log_path: Path,
-    tell: Callable[[dict[str, Any]], None], cache: str,
-) -> dict[str, Any]:  # fmt: skip
-    """Have a worker measure; gives all that it said, later words over earlier ones."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
     log_start = size_of(log_path)
     with open_private(log_path) as log:
@@ -120,7 +88,7 @@ def _run(
         )  # fmt: skip
     assert worker.stdin is not None
     assert worker.stdout is not None
-    reported: dict[str, Any] = {}
+    reported: dict[str, Any] = {}  # later words over earlier ones
     order = dict(path=path, engine_args=dict(engine_args), seconds=seconds, cache=cache)
     try:
         worker.stdin.write(json.dumps(order) + "\n")
@@ -137,7 +105,8 @@ def _run(
     if "samples" not in reported:
         why = last_error(log_path, log_start) or f"exit code {worker.returncode}"
         raise EngineStartError(f"the engine to calibrate ended: {why}; its log is {log_path}")
-    return reported
+    samples = [MeasuredStep(Work(*work), seconds) for work, seconds in reported["samples"]]
+    return CalibrationSamples(samples, Path(reported["path"]), reported["forbids_hidden"])
 
 
 def hidden_table(costs: TokenCosts, model: CostModel) -> Table:

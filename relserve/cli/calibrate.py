@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from json import dumps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
@@ -13,9 +12,6 @@ from relserve.calibration import fitting, run
 from relserve.cli.console import console
 from relserve.machine.token_costs import save_token_costs
 from relserve.settings import load
-
-T = TypeVar("T")
-Measuring = Callable[[str, Any, float, Path, Callable[[dict[str, Any]], None]], T]
 
 
 def calibrate(model: str, out: Path | None, seconds: float) -> None:
@@ -26,13 +22,13 @@ def calibrate(model: str, out: Path | None, seconds: float) -> None:
         seconds: longest time to measure, after the engine's start.
     """
     screen = console()
-    measured = _measure(screen, model, seconds, run.measure)
+    measured = _measure(screen, model, seconds, "kv")
     found = fitting.calibrate(measured.samples)
     screen.print(run.table(found))
-    target = out or measured.cost_path
+    target = out or measured.path
     found.model.save(target)
     screen.print(f"\nsaved to {target}", highlight=False, markup=False, soft_wrap=True)
-    if target == measured.cost_path:
+    if target == measured.path:
         screen.print("Engines of this model on this machine find it there.")
         _hidden(screen, model, seconds / 2, measured.forbids_hidden, found)
         return
@@ -51,14 +47,14 @@ def _hidden(
             f"\nNo hidden states: {'; '.join(forbids)}.", highlight=False, markup=False, soft_wrap=True
         )
         return
-    measured = _measure(screen, model, seconds, run.measure_tokens)
+    measured = _measure(screen, model, seconds, "hybrid")
     costs = fitting.token_costs(measured.samples)
     screen.print(run.hidden_table(costs, found.model))
     save_token_costs(measured.path, costs)
     screen.print(f"\nsaved to {measured.path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _measure(screen: Console, model: str, seconds: float, measure: Measuring[T]) -> T:
+def _measure(screen: Console, model: str, seconds: float, cache: str) -> run.CalibrationSamples:
     settings = load()
     path = run.path_of(model)
     screen.print(f"starting an engine for {model} ...", highlight=False, markup=False)
@@ -72,4 +68,4 @@ def _measure(screen: Console, model: str, seconds: float, measure: Measuring[T])
             elif "measured" in message:
                 line.update(f"{message['measured']:,} steps measured")
 
-        return measure(path, settings.vllm_args, seconds, log_path, tell)
+        return run.measure(path, settings.vllm_args, seconds, log_path, tell, cache)

@@ -105,7 +105,8 @@ def test_hidden_states_of_the_tiny_model_are_measured(
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     args = {"max_num_seqs": 8, "max_num_batched_tokens": 512, "max_model_len": 256}
     said: list[dict[str, Any]] = []
-    measured = run.measure_tokens(run.path_of("tiny"), args, 5.0, tmp_path / "logs" / "log", said.append)
+    log = tmp_path / "logs" / "log"
+    measured = run.measure(run.path_of("tiny"), args, 5.0, log, said.append, "hybrid")
     assert said[0]["forbids_hidden"] == []
     costs = token_costs(measured.samples)
     assert any(sample.work.hidden_tokens for sample in measured.samples)
