@@ -78,4 +78,4 @@ def _found(batch_id: str) -> KeptBatch:
 
 
 def _say(text: str) -> None:
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
+    console().print(text, soft_wrap=True)

@@ -55,20 +55,20 @@ def show(context: typer.Context) -> None:
 
     settings, screen = load(), console()
     path = settings.cache_dir / FILE_NAME
-    screen.print(f"file     {path}", highlight=False, markup=False, soft_wrap=True)
+    screen.print(f"file     {path}", soft_wrap=True)
     if settings.answer_cache_mb == 0:
         screen.print("limit    RELSERVE_ANSWER_CACHE_MB is 0: nothing is read from it or added to it")
     else:
-        screen.print(f"limit    {settings.answer_cache_mb:,} MB", highlight=False)
-    screen.print(f"lengths  {_of_lengths(lengths_files())}", highlight=False, markup=False, soft_wrap=True)
-    screen.print(f"values   {_of_values(value_indexes())}", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"limit    {settings.answer_cache_mb:,} MB")
+    screen.print(f"lengths  {_of_lengths(lengths_files())}", soft_wrap=True)
+    screen.print(f"values   {_of_values(value_indexes())}", soft_wrap=True)
     if not path.exists():
         screen.print("answers  none yet")
         return
     with _opened(path) as store:
         stats, size = store.by_model(), store.file_bytes
-    screen.print(f"size     {_megabytes(size)}", highlight=False)
-    screen.print(f"answers  {sum(each.answers for each in stats):,}", highlight=False)
+    screen.print(f"size     {_megabytes(size)}")
+    screen.print(f"answers  {sum(each.answers for each in stats):,}")
     from rich.table import Table
 
     table = Table(header_style="bold")
@@ -79,7 +79,7 @@ def show(context: typer.Context) -> None:
         used = (f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}" for at in (each.first_used, each.last_used))
         table.add_row(each.model, f"{each.answers:,}", _megabytes(each.bytes), f"{each.hits:,}", *used)
     if stats:
-        screen.print(table, markup=False)
+        screen.print(table)
 
 
 @app.command("clear")
@@ -135,7 +135,7 @@ def _clear_answers(model: str | None, older_than: str | None, yes: bool) -> None
     age_s = seconds_of(older_than) if older_than is not None else None
     path, screen = load().cache_dir / FILE_NAME, console()
     if not path.exists():
-        screen.print(f"nothing to delete: there is no {path}", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"nothing to delete: there is no {path}", soft_wrap=True)
         return
     with _opened(path) as store:
         # a use is written down at most once in TOUCH_AFTER_S: the last one may be so much later than it says
@@ -145,12 +145,12 @@ def _clear_answers(model: str | None, older_than: str | None, yes: bool) -> None
         whose = "" if model is None else f" of {model}"
         when = "" if older_than is None else f" not used for {older_than}"
         if num == 0:
-            screen.print(f"nothing to delete: no answers{whose}{when}", highlight=False, markup=False)
+            screen.print(f"nothing to delete: no answers{whose}{when}")
             return
         if not yes:
             _ask(f"Delete {num:,} answers ({_megabytes(size)} of text){whose}{when}?")
         deleted = store.clear(model, before)
-        screen.print(f"deleted {deleted:,} answers{whose}{when}", highlight=False, markup=False)
+        screen.print(f"deleted {deleted:,} answers{whose}{when}")
 
 
 def _clear_lengths(yes: bool) -> None:
@@ -159,27 +159,27 @@ def _clear_lengths(yes: bool) -> None:
 
     screen, files = console(), lengths_files()
     if not files:
-        screen.print(f"nothing to delete: there is nothing in {lengths_dir()}", markup=False, soft_wrap=True)
+        screen.print(f"nothing to delete: there is nothing in {lengths_dir()}", soft_wrap=True)
         return
     if not yes:
         _ask(f"Delete {_of_lengths(files)}?")
     for path in files:
         path.unlink(missing_ok=True)
-    screen.print(f"deleted what was learnt of answers' lengths, of {_models(len(files))}", highlight=False)
+    screen.print(f"deleted what was learnt of answers' lengths, of {_models(len(files))}")
 
 
 def _clear_values(yes: bool) -> None:
     """Delete the indexes of databases' values; they are built anew where a question needs them."""
     screen, indexes = console(), value_indexes()
     if not indexes:
-        screen.print(f"nothing to delete: there is nothing in {values_dir()}", markup=False, soft_wrap=True)
+        screen.print(f"nothing to delete: there is nothing in {values_dir()}", soft_wrap=True)
         return
     if not yes:
         _ask(f"Delete the values {_of_values(indexes)}?")
     for index in indexes:
         shutil.rmtree(index, ignore_errors=True)
     left = len(value_indexes())
-    screen.print(f"deleted the values of {_databases(len(indexes) - left)}", highlight=False)
+    screen.print(f"deleted the values of {_databases(len(indexes) - left)}")
 
 
 def _of_values(indexes: list[Path]) -> str:

@@ -27,7 +27,7 @@ def calibrate(model: str, out: Path | None, seconds: float) -> None:
     screen.print(run.table(found))
     target = out or measured.path
     found.model.save(target)
-    screen.print(f"\nsaved to {target}", highlight=False, markup=False, soft_wrap=True)
+    screen.print(f"\nsaved to {target}", soft_wrap=True)
     if target == measured.path:
         screen.print("Engines of this model on this machine find it there.")
         _hidden(screen, model, seconds / 2, measured.forbids_hidden, found)
@@ -35,7 +35,7 @@ def calibrate(model: str, out: Path | None, seconds: float) -> None:
     setting = dumps({"relserve": {"variant": "dpu+marginal", "cost_path": str(target.resolve())}})
     for use in (f"vllm serve .. --additional-config '{setting}'",
                 f"RELSERVE_ENGINE_ARGS='{{\"additional_config\": {setting}}}'"):  # fmt: skip
-        screen.print(f"Use it: {use}", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"Use it: {use}", soft_wrap=True)
 
 
 def _hidden(
@@ -43,28 +43,26 @@ def _hidden(
 ) -> None:
     """Measure and keep what hidden states cost, where rows of the model can keep them."""
     if forbids:
-        screen.print(
-            f"\nNo hidden states: {'; '.join(forbids)}.", highlight=False, markup=False, soft_wrap=True
-        )
+        screen.print(f"\nNo hidden states: {'; '.join(forbids)}.", soft_wrap=True)
         return
     measured = _measure(screen, model, seconds, "hybrid")
     costs = fitting.token_costs(measured.samples)
     screen.print(run.hidden_table(costs, found.model))
     save_token_costs(measured.path, costs)
-    screen.print(f"\nsaved to {measured.path}", highlight=False, markup=False, soft_wrap=True)
+    screen.print(f"\nsaved to {measured.path}", soft_wrap=True)
 
 
 def _measure(screen: Console, model: str, seconds: float, cache: str) -> run.CalibrationSamples:
     settings = load()
     path = run.path_of(model)
-    screen.print(f"starting an engine for {model} ...", highlight=False, markup=False)
+    screen.print(f"starting an engine for {model} ...")
     log_path = settings.cache_dir / "logs" / "calibrate.log"
     with screen.status("") as line:
 
         def tell(message: dict[str, Any]) -> None:
             if "ready" in message:
                 sizes = f"{message['ready']['max_tokens']:,} tokens, {message['ready']['max_seqs']:,} rows"
-                screen.print(f"measuring steps of up to {sizes} ...", highlight=False, markup=False)
+                screen.print(f"measuring steps of up to {sizes} ...")
             elif "measured" in message:
                 line.update(f"{message['measured']:,} steps measured")
 

@@ -36,7 +36,7 @@ def run(data: LabelledData, question: str, given: Mapping[str, Any], has_chart: 
     print_table(screen, _figures(found.report))
     print_table(screen, _reliability(found.report))
     for line in _notes(found.report):
-        screen.print(line, highlight=False, markup=False, soft_wrap=True)
+        screen.print(line, soft_wrap=True)
     if has_chart:
         for when, bins in (("before", found.report.bins_before), ("after", found.report.bins_after)):
             bars = Bars("", list(map(_range_of, bins)), [each.true_share for each in bins])

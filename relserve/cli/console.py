@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:  # every command imports this file, and few write tables
     from rich.console import Console
@@ -11,7 +11,7 @@ PLAIN_WIDTH = 140  # columns where the output is not a terminal
 
 
 def console(stderr: bool = False, file: TextIO | None = None) -> Console:
-    """A console as wide as the terminal; where there is none, wide enough for a table.
+    """A console as wide as the terminal; where there is none, wide enough for a table. No markup.
 
     Args:
         stderr: write to stderr.
@@ -19,7 +19,6 @@ def console(stderr: bool = False, file: TextIO | None = None) -> Console:
     """
     from rich.console import Console
 
-    console = Console(stderr=stderr, file=file, emoji=False)
-    return (
-        console if console.is_terminal else Console(stderr=stderr, file=file, emoji=False, width=PLAIN_WIDTH)
-    )
+    own: dict[str, Any] = dict(stderr=stderr, file=file, emoji=False, markup=False, highlight=False)
+    console = Console(**own)
+    return console if console.is_terminal else Console(**own, width=PLAIN_WIDTH)

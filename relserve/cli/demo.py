@@ -76,12 +76,12 @@ def run(model: str | None) -> None:
     with connect(model=model, cache=False) as con:  # a kept answer would show the cache's speed
         _check_vllm(model or load().model)
         for query in prepare(con):
-            screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
-            screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+            screen.print(f"\n-- {query.title}", style="bold")
+            screen.print(query.sql, style="cyan", soft_wrap=True)
             print_table(screen, rows(con, query.sql))
         if (model or load().model) != "scripted":  # whose made-up answers are no SQL
             _show_questions(screen, con)
-        screen.print("\n[bold]-- What each of these calls took: llm_queries()[/bold]")
+        screen.print("\n-- What each of these calls took: llm_queries()", style="bold")
         print_table(screen, rows(con, STATS))
     screen.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
 
@@ -89,10 +89,10 @@ def run(model: str | None) -> None:
 def _show_questions(screen: Console, con: Connection) -> None:
     """Ask the shipped questions; each with the statement that ran in its place, and its rows."""
     for query in _shipped("questions.sql"):
-        screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
-        screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"\n-- {query.title}", style="bold")
+        screen.print(query.sql, style="cyan", soft_wrap=True)
         found = rows(con, query.sql)
-        screen.print(f"-- ran: {con.last_sql}", style="dim", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"-- ran: {con.last_sql}", style="dim", soft_wrap=True)
         print_table(screen, found)
 
 

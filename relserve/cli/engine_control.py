@@ -75,7 +75,7 @@ def show(as_json: bool) -> None:
     table = Table(*COLUMNS, box=None, header_style="bold")
     for status in found:
         table.add_row(*_cells(status))
-    console().print(table, markup=False)
+    console().print(table)
 
 
 def show_log(model: str | None, num_lines: int, follow: bool) -> None:

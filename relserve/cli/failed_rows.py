@@ -93,9 +93,9 @@ def _tell_first(errors: Sequence[ErrorRecord]) -> None:
         shown = prompt if len(prompt) <= SHOWN else prompt[: SHOWN - 2] + ".."
         kind = WORDS.get(e.failure.kind, e.failure.kind.replace("_", " "))
         line = f"  {e.function}() {kind}: {e.failure.message} [prompt: {shown!r}]"
-        screen.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        screen.print(line, style="dim", soft_wrap=True)
     if len(errors) > FIRST:
-        screen.print(f"  and {len(errors) - FIRST:,} more", style="dim", markup=False, highlight=False)
+        screen.print(f"  and {len(errors) - FIRST:,} more", style="dim")
 
 
 def _kept(e: ErrorRecord) -> KeptError:

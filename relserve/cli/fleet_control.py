@@ -50,7 +50,7 @@ def show(file: Path, as_json: bool) -> None:
         print(status_json(status))
         return
     console().print(fleet_head(status))
-    console().print(members_table(status.members), markup=False)
+    console().print(members_table(status.members))
 
 
 def tell(file: Path, what: str, members: list[str]) -> None:

@@ -32,15 +32,15 @@ def check(name: str, as_json: bool) -> None:
         return
     screen = console()
     screen.print(_facts(page))
-    screen.print(f"\neach function is asked about this text: {page.text}", highlight=False, markup=False)
+    screen.print(f"\neach function is asked about this text: {page.text}")
     screen.print(_samples(page))
     title = "what to set" if page.advice else "nothing to set"
     screen.print(f"\n{title}", style="bold")
     for line in page.advice:
-        screen.print(f"* {line}", highlight=False, markup=False)
-    screen.print(f"\nUse it: relserve sql --model {name} ..", highlight=False, markup=False, soft_wrap=True)
+        screen.print(f"* {line}")
+    screen.print(f"\nUse it: relserve sql --model {name} ..", soft_wrap=True)
     made_up = ": its answers are made up" if page.kind == "scripted" else ""
-    screen.print(f"right {page.num_right} of {len(page.graded)}{made_up}", highlight=False, style="bold")
+    screen.print(f"right {page.num_right} of {len(page.graded)}{made_up}", style="bold")
 
 
 def _tell(text: str) -> None:

@@ -72,7 +72,7 @@ def print_table(
     """
     if table.column_names == EXPLAINED:
         for plan in table.column(1).to_pylist():
-            console.print(plan, markup=False, highlight=False, soft_wrap=True)
+            console.print(plan, soft_wrap=True)
         return
     rows = [[_cell(value) for value in row] for row in _rows(table.slice(0, max_rows), _table_column)]
     columns = [_Column.of(field, [row[i] for row in rows]) for i, field in enumerate(table.schema)]
@@ -82,14 +82,14 @@ def print_table(
         shown.add_column("…") if index is None else columns[index].add_to(shown)
     for row in rows:
         shown.add_row(*("…" if index is None else row[index] for index in kept))
-    console.print(shown, markup=False)
+    console.print(shown)
     left_out = []
     if table.num_rows > max_rows:
         left_out.append(f"{max_rows:,} of {table.num_rows:,} rows")
     if None in kept:
         left_out.append(f"{len(kept) - 1} of {len(columns)} columns")
     if left_out:
-        console.print(f"({', '.join(left_out)} shown; {hint})", markup=False)
+        console.print(f"({', '.join(left_out)} shown; {hint})")
 
 
 class _Column(NamedTuple):

@@ -83,7 +83,7 @@ def explain(text: str, db: Path | None, model: str | None, examples: bool, sampl
     query = text_of(text)
     with _opened(db, query, model, examples, cache=True) as con:
         found = con.explain_llm(query, sample=sample)
-        console().print(str(found), markup=False, highlight=False, soft_wrap=True)
+        console().print(str(found), soft_wrap=True)
 
 
 @contextmanager

@@ -152,7 +152,7 @@ def list_command(file: File = Path(FILE_NAME)) -> None:
         rest = (_limits(user), ends, user.slo or "", at_once, keys)
         admin = "yes" if user.is_admin else "reads only" if user.is_read_only else ""
         table.add_row(user.name, admin, models, *rest)
-    console().print(table, markup=False)
+    console().print(table)
 
 
 @app.command("change")
@@ -324,4 +324,4 @@ def _count(users: Users) -> str:
 
 
 def _say(text: str) -> None:
-    console().print(text, markup=False, highlight=False, soft_wrap=True)
+    console().print(text, soft_wrap=True)

@@ -143,7 +143,7 @@ class QuestionDialogue:
         """Show the SQL; questions that follow may go on from it."""
         self._before.append(ASKED_BEFORE.format(question=question, sql=sql))
         del self._before[:-FOLLOWED]
-        self._screen.print(sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+        self._screen.print(sql, style="cyan", soft_wrap=True)
 
     def _write(self, rows: pa.Table) -> None:
         write(rows, self._manner.format)

@@ -86,7 +86,7 @@ class Display:
         """Something other than a result: help, a setting, the text of a view; raises as `show`."""
         screen = console(file=self._file)
         with screen.capture() as shown:
-            screen.print(what, markup=False, highlight=False, soft_wrap=True)
+            screen.print(what, soft_wrap=True)
         if self._pages:
             self._page(shown.get())
         else:

@@ -33,7 +33,7 @@ def tell(error: BaseException) -> None:
     """Write an error to stderr; on a terminal its first words and its carets are red."""
     text = text_of(error)
     has_place = _CARETS.search(text) is not None  # which a broken line would move
-    console(stderr=True).print(highlighted(text), highlight=False, soft_wrap=has_place)
+    console(stderr=True).print(highlighted(text), soft_wrap=has_place)
     sys.stderr.flush()
 
 
