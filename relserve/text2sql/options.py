@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.call.checks import text, texts, whole
+from relserve.call.checks import one_of, text, texts, truth, whole
 from relserve.call.durations import seconds_of
 from relserve.call.option_specs import OptionSpec
 from relserve.errors import OptionError
@@ -40,39 +40,30 @@ EFFORTS: Mapping[str, Effort] = {
 }
 MOST_CANDIDATES, MOST_REVISIONS = 5, 20
 
-
-def _effort(name: str, value: Any) -> str:
-    if value not in EFFORTS:
-        raise OptionError(f"{name} must be one of {', '.join(map(repr, EFFORTS))}, not {value!r}")
-    return str(value)
-
-
-def _deadline(_: str, value: Any) -> float:
-    return seconds_of("deadline", value)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} must be true or false, not {value!r}")
-    return value
-
-
 OPTIONS: Mapping[str, OptionSpec] = {
     "tables": OptionSpec("VARCHAR[]", "the only tables to look at (default: all)", texts),
     "schema": OptionSpec("VARCHAR", "the only schema of the database to look at", text),
     "evidence": OptionSpec("VARCHAR", "what one must know to understand the question", text),
     "model": OptionSpec("VARCHAR", "'tiny-sql', a local path, a hub id, or a server's URL", text),
-    "effort": OptionSpec("VARCHAR", "'quick', 'standard' (default) or 'thorough'", _effort),
+    "effort": OptionSpec(
+        "VARCHAR",
+        "'quick', 'standard' (default) or 'thorough'",
+        one_of(tuple(EFFORTS), f"one of {', '.join(map(repr, EFFORTS))}"),
+    ),
     "candidates": OptionSpec(
         "BIGINT", "SQL texts to choose from (by effort: 1, 3, 5)", whole(1, MOST_CANDIDATES)
     ),
     "max_revisions": OptionSpec(
         "BIGINT", "most revisions of a candidate (by effort: 1, 3, 10)", whole(0, MOST_REVISIONS)
     ),
-    "deadline_s": OptionSpec("ANY", "the longest time for all of it: seconds, or an interval", _deadline),
+    "deadline_s": OptionSpec(
+        "ANY",
+        "the longest time for all of it: seconds, or an interval",
+        lambda _, value: seconds_of("deadline", value),
+    ),
     "seed": OptionSpec("BIGINT", "of what is done in an order of chance", whole(0, 2**63 - 1)),
     "examples": OptionSpec("VARCHAR", "your table of questions and their right SQL", text),
-    "grammar": OptionSpec("BOOLEAN", "names that exist, by grammar (default: where the engine can)", _flag),
+    "grammar": OptionSpec("BOOLEAN", "names that exist, by grammar (default: where the engine can)", truth),
     "limits": OptionSpec("ANY", "of the SQL's time, memory, rows and disk; 'none' for none", read_limits),
 }
 
