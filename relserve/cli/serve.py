@@ -45,17 +45,17 @@ def run(options: ServerOptions, limits: ToolLimits) -> None:
 
 
 async def _serve(options: ServerOptions, limits: ToolLimits) -> None:
-    places = places_of(options)
+    most = places_of(options)
     server = Server(options)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(server.close)
         if options.http_port is not None:
-            announce(f"the page is at {await _serve_page(server, options.http_port, places.page, stack)}")
+            announce(f"the page is at {await _serve_page(server, options.http_port, most, stack)}")
         serves_openai = options.openai_port is not None
-        gateway = await _serve_openai(server, places.openai, stack) if serves_openai else None
+        gateway = await _serve_openai(server, most, stack) if serves_openai else None
         agents = await stack.enter_async_context(contextlib.AsyncExitStack())
         if options.mcp_port is not None:
-            await _serve_mcp(server, limits, options.mcp_port, places.mcp, agents)
+            await _serve_mcp(server, limits, options.mcp_port, most, agents)
 
         async def end() -> None:
             await asyncio.gather(agents.aclose(), *([gateway.close()] if gateway else []))

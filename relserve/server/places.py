@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from typing import NamedTuple
 
 from relserve.errors import UsageError
 from relserve.machine.open_files import allow_open_files
@@ -17,20 +16,10 @@ OTHERS = 320  # the database's files, an engine's sockets, a model server's (256
 BATCH = 16  # sockets that asyncio accepts at one go, before any of them can be hung up on
 _BURST = 6 * BATCH  # of a port: it takes that many turns of the loop from one's coming to its going
 QUEUE = 1024  # sockets that wait in the kernel to be accepted
-# Of a socket: a request to OpenAI's API has one to the engine, too.
-_FILES_OF_PAGE, _FILES_OF_OPENAI, _FILES_OF_MCP = 1, 2, 1
 
 
-class Places(NamedTuple):
-    """Sockets at once at the ports of HTTP."""
-
-    page: int
-    openai: int
-    mcp: int
-
-
-def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_files) -> Places:
-    """How many sockets the ports of HTTP may have.
+def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_files) -> int:
+    """How many sockets each port of HTTP may have at once.
 
     Args:
         allow: see `allow_open_files`.
@@ -38,10 +27,9 @@ def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_f
     Raises:
         UsageError: this process may have too few files open for that many clients; says how many it needs.
     """
-    page = 0 if options.http_port is None else _FILES_OF_PAGE
-    openai = 0 if options.openai_port is None else _FILES_OF_OPENAI
-    mcp = 0 if options.mcp_port is None else _FILES_OF_MCP
-    each = page + openai + mcp
+    # of a socket of each port: a request to OpenAI's API has one to the engine, too
+    files = ((options.http_port, 1), (options.openai_port, 2), (options.mcp_port, 1))
+    each = sum(num for port, num in files if port is not None)
     kept = files_kept(options)
     allowed = allow(kept + each * MOST)
     needed = kept + each * LEAST
@@ -50,8 +38,7 @@ def places_of(options: ServerOptions, allow: Callable[[int], int] = allow_open_f
             f"--max-connections {options.max_connections} needs {needed:,} open files, and this process may "
             f"have {allowed:,}: raise its limit (ulimit -n), or let fewer clients in"
         )
-    most = (allowed - kept) // max(each, 1)
-    return Places(most, most, most)
+    return (allowed - kept) // max(each, 1)
 
 
 def files_kept(options: ServerOptions) -> int:

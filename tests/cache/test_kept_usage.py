@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from relserve.api import connect
-from relserve.cache import kept_usage
+from relserve.cache import kept_usage, small_file
 from relserve.cache.kept_usage import FILE_NAME, UsageBook, UsageCounts, UsageKey, today
 
 KEY = UsageKey("2026-01-02", "ann", "m", "llm", "k")
@@ -34,11 +34,11 @@ def test_a_file_that_is_none_costs_nothing_but_itself(tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_another_process_to_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_usage, "WAIT_S", 600.0)  # for which it would wait
+    monkeypatch.setattr(small_file, "WRITE_EVERY_S", 0.0)
     book = UsageBook(tmp_path)
     book.add(KEY, ONE)
     book.flush()
-    monkeypatch.setattr(kept_usage, "WAIT_S", 600.0)  # for which it would wait
-    monkeypatch.setattr(kept_usage, "WRITE_EVERY_S", 0.0)
     with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         for _ in range(3):
