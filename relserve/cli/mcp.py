@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-
 from relserve.engines.registry import announce, announce_with_times
 from relserve.errors import UsageError
 from relserve.machine.memory_limit import limit_memory
-from relserve.server.log_lines import OneLine
+from relserve.server.log_lines import log_to_stderr
 from relserve.server.mcp.limits import ToolLimits
 from relserve.server.mcp.start import run
 from relserve.server.options import ServerOptions
@@ -26,8 +23,5 @@ async def serve(options: ServerOptions, limits: ToolLimits, port: int | None) ->
     prefer_shared()
     limit_memory()
     announce_with_times()
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine())
-    logging.basicConfig(handlers=[handler])
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot translate, DuckDB tells, too
+    log_to_stderr()
     await run(options, limits, port, announce)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import sys
 
 from relserve.engines.registry import announce, announce_with_times
 from relserve.errors import UsageError
 from relserve.machine.memory_limit import limit_memory
-from relserve.server.log_lines import OneLine
+from relserve.server.log_lines import log_to_stderr
 from relserve.server.mcp.limits import ToolLimits
 from relserve.server.openai.gateway import Gateway
 from relserve.server.openai.start import gateway_of
@@ -36,10 +35,7 @@ def run(options: ServerOptions, limits: ToolLimits) -> None:
     prefer_shared()
     limit_memory()
     announce_with_times()
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine())
-    logging.basicConfig(handlers=[handler])
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot translate, DuckDB tells, too
+    log_to_stderr()
     sys.setswitchinterval(SWITCH_S)
     asyncio.run(_serve(options, limits))
 

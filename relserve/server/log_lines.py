@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 
 FORMAT, DATES = "%(asctime)s relserve: %(message)s", "%F %T"
 _UNPRINTABLE = re.compile(  # control characters, other ends of lines, and what turns the writing around
@@ -28,6 +29,14 @@ class OneLine(logging.Formatter):
         below += [record.stack_info] if record.stack_info else []
         lines = [line for each in below for line in each.split("\n")]
         return "\n".join([text, *(_INDENT + plain(line) for line in lines)])
+
+
+def log_to_stderr() -> None:
+    """Have this process log so."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine())
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot translate, DuckDB tells, too
 
 
 def plain(text: str) -> str:
