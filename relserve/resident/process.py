@@ -41,8 +41,7 @@ from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
 
 if TYPE_CHECKING:
-    from relserve.engines.fleet.openai import FleetSocket
-    from relserve.engines.local.openai import OpenAISocket
+    from relserve.engines.local.asgi_socket import EngineSocket
     from relserve.session.session import Session
 
 CLOSE_S = 4.0  # how long the engine may take to end by itself
@@ -102,7 +101,7 @@ class Process:
         self._busy, self._idle_since, self._started = 0, time.monotonic(), datetime.now(timezone.utc)
         self._done = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
-        self._openai: OpenAISocket | FleetSocket | None = None
+        self._openai: EngineSocket | None = None
 
     async def run(self) -> None:
         """Listen until there is a reason to end."""
@@ -306,7 +305,7 @@ class Process:
 
 def _openai_of(
     engine: Any, path: Path, arguments: Mapping[str, Any], working: Callable[[], AbstractContextManager[None]]
-) -> OpenAISocket | FleetSocket:
+) -> EngineSocket:
     """OpenAI's API of an engine, or of a fleet, by their sockets; uvicorn is of the extra `server`."""
     if isinstance(engine, LocalEngine):
         from relserve.engines.local.openai import OpenAISocket

@@ -13,21 +13,13 @@ from typing import Any, Protocol
 from relserve.engines.fleet.chat import Chat
 from relserve.engines.fleet.roster import Roster
 from relserve.engines.fleet.ways import Ways
-from relserve.engines.local.asgi_socket import AsgiSocket, send_error, send_whole
-from relserve.engines.local.entering import (
-    ENTERS,
-    REQUEST_ID,
-    CallerLeft,
-    Entering,
-    OpenAICaller,
-    send_refusal,
-)
-from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
+from relserve.engines.local.asgi_socket import EngineSocket
+from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering, OpenAICaller, send_whole
+from relserve.errors import EngineDeadError, EngineError, OptionError
 from relserve.gate.gate import Gate
 from relserve.machine.traces import trace_of
 
 PREFIX = "/v1"
-GONE = "the member ended while it worked on the request"
 
 
 class OpenAIFleet(Protocol):
@@ -48,18 +40,14 @@ class OpenAIFleet(Protocol):
         """See from now on whether the members live."""
 
 
-class FleetSocket:
+class FleetSocket(EngineSocket):
     """Serves chats and completions of whichever members are up; they are brought up by the first request.
 
-    A request that nobody answers gets 503, or where its answer has begun, a closed connection. One whose
-    client hangs up ends in its member. All of it is on the engine loop.
-
-    Args:
-        path: where it listens; in a folder that nobody else can enter.
-        arguments: of vLLM's web app, by name, for members that the fleet starts.
-        working: entered while a request is under way.
+    A request whose client hangs up ends in its member. The arguments are those of `EngineSocket`, for members
+    that the fleet starts.
     """
 
+    gone = "the member ended while it worked on the request"
     is_refused = False  # each member's server reads the arguments for itself
 
     def __init__(
@@ -69,41 +57,13 @@ class FleetSocket:
         arguments: Mapping[str, Any],
         working: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        self.path, self.arguments = path, arguments
-        self._fleet, self._working = fleet, working
-        self._ways = Ways(arguments, fleet.model, fleet.say)
-        self._socket = AsgiSocket(self._serve, path)
-
-    async def open(self) -> None:
-        """Listen, if it does not yet."""
-        await self._socket.open()
+        super().__init__(path, arguments, working)
+        self._fleet, self._ways = fleet, Ways(arguments, fleet.model, fleet.say)
 
     async def close(self) -> None:
         """Give up what is under way."""
-        await self._socket.close()
+        await super().close()
         await self._ways.close()
-
-    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
-        started = False
-
-        async def sending(message: Any) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        with self._working():
-            try:
-                if scope["method"] == "GET":
-                    await self._tell_model(send)
-                else:
-                    await self._answer(scope, await OpenAICaller.read(receive), sending)
-            except CallerLeft:
-                pass
-            except EngineError as error:
-                if not started:  # else uvicorn closes the connection, for the answer is not whole
-                    await send_error(send, 503, str(error) or GONE)
-            except (AdmissionError, OptionError) as error:
-                await send_refusal(send, error)
 
     async def _tell_model(self, send: Any) -> None:
         """The one model, with what the first member that answers says of it."""
@@ -123,7 +83,11 @@ class FleetSocket:
             why = "all members run on other machines, where their OpenAI servers cannot be reached"
         raise EngineDeadError(f"OpenAI clients are answered by no member of {self._fleet.model}: {why}")
 
-    async def _answer(self, scope: Any, caller: OpenAICaller, send: Any) -> None:
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] == "GET":
+            await self._tell_model(send)
+            return
+        caller = await OpenAICaller.read(receive)
         fleet, entering = self._fleet, Entering.read(scope)
         if entering is None:
             raise OptionError(f"the header {ENTERS} is missing: this socket is for `relserve serve`")

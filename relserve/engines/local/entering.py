@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
@@ -14,7 +14,6 @@ from math import ceil
 from typing import Any, TypeVar
 
 from relserve.call.token_counts import count_of
-from relserve.engines.local.asgi_socket import send_error
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
 from relserve.gate.permit import Permit
@@ -185,3 +184,19 @@ async def send_refusal(send: Any, error: AdmissionError | OptionError) -> None:
         return
     retry_s = 1.0 if error.estimate_s is None else error.estimate_s
     await send_error(send, 429, str(error), headers={"retry-after": str(max(ceil(retry_s), 1))})
+
+
+async def send_error(
+    send: Any, status: int, why: str, param: str | None = None, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with an error in OpenAI's shape."""
+    body = json.dumps({"error": {"message": why, "type": "error", "param": param, "code": None}})
+    await send_whole(send, status, body.encode(), headers)
+
+
+async def send_whole(send: Any, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+    """Answer with JSON."""
+    told = {"content-type": "application/json", **(headers or {})}
+    sent = [(name.encode(), value.encode()) for name, value in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": sent})
+    await send({"type": "http.response.body", "body": body})

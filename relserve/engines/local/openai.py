@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from relserve.engines.daemon_thread import in_daemon_thread
-from relserve.engines.local.asgi_socket import AsgiSocket, send_error
-from relserve.engines.local.entering import CallerLeft, Entering, OpenAICaller, send_refusal
+from relserve.engines.local.asgi_socket import EngineSocket
+from relserve.engines.local.entering import Entering, OpenAICaller
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine
-from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
+from relserve.errors import EngineDeadError, EngineError
 from relserve.gate.gate import Gate
 from relserve.vllm_plugin.openai_app import AsgiApp, make_app, num_output_tokens_of
-
-GONE = "the engine ended while it worked on the request"
 
 
 class EngineStarter(Protocol):
@@ -39,17 +37,13 @@ class EngineStarter(Protocol):
         """Start one if none is up; raises EngineError."""
 
 
-class OpenAISocket:
+class OpenAISocket(EngineSocket):
     """Serves vLLM's web app of whichever engine process runs, which is started for a request if none does.
 
     A request that says in a header (see `entering`) who it is enters the engine's gate first, as rows of SQL
-    do, and gets 429 where it is not let in. One whose engine ends under it gets 503, or where its answer has
-    begun, a closed connection. One whose client hangs up ends. All of it is on the engine loop.
+    do. The arguments are those of `EngineSocket`.
 
     Args:
-        path: where it listens; in a folder that nobody else can enter.
-        arguments: of vLLM's web app, by name; see `relserve.vllm_plugin.openai_app`.
-        working: entered while a request is under way.
         model: the name by which clients ask for it; default: the engine's.
     """
 
@@ -61,62 +55,41 @@ class OpenAISocket:
         working: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
         model: str = "",
     ) -> None:
-        self.path, self.arguments = path, arguments
-        self._engine, self._working, self._model = engine, working, model or engine.model
+        super().__init__(path, arguments, working)
+        self._engine, self._model = engine, model or engine.model
         self._app: tuple[RunningEngine, asyncio.Future[AsgiApp]] | None = None
-        self._socket = AsgiSocket(self._serve, path)
 
     @property
     def is_refused(self) -> bool:
-        """Whether vLLM made no web app of its arguments, so that they are nobody's."""
+        """See `EngineSocket`."""
         making = None if self._app is None else self._app[1]
         return making is not None and making.done() and not making.cancelled() and bool(making.exception())
 
-    async def open(self) -> None:
-        """Listen, if it does not yet."""
-        await self._socket.open()
-
-    async def close(self) -> None:
-        """Give up what is under way."""
-        await self._socket.close()
-
-    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
-        started = False
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        running, app = await self._up()
 
         async def sending(message: Any) -> None:
-            nonlocal started
-            started = True
             if message.get("status") == 500 and (running.dead or running.client.errored):
                 message = {**message, "status": 503}  # vLLM was quicker to notice
             await send(message)
 
-        with self._working():
-            try:
-                running, app = await self._up()
-                entering = Entering.read(scope)
-                if entering is None:
-                    await running.ask(app(scope, receive, sending))
-                    return
-                caller = await OpenAICaller.read(receive)
-                num_output_tokens = partial(num_output_tokens_of, running.client)
-                async with entering.entered(self._engine.gate, num_output_tokens, caller) as permit:
-                    counted = entering.counting(sending, permit, caller)
-                    # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
-                    await running.ask(app(scope, caller.receive, counted))
-            except CallerLeft:
-                pass
-            except (EngineError, EngineGone) as error:
-                if not started:  # else uvicorn closes the connection, for the answer is not whole
-                    await send_error(send, 503, str(error) or GONE)
-            except (AdmissionError, OptionError) as error:
-                await send_refusal(send, error)
+        entering = Entering.read(scope)
+        if entering is None:
+            await running.ask(app(scope, receive, sending))
+            return
+        caller = await OpenAICaller.read(receive)
+        num_output_tokens = partial(num_output_tokens_of, running.client)
+        async with entering.entered(self._engine.gate, num_output_tokens, caller) as permit:
+            counted = entering.counting(sending, permit, caller)
+            # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
+            await running.ask(app(scope, caller.receive, counted))
 
     async def _up(self) -> tuple[RunningEngine, AsgiApp]:
         """The running engine and its app; raises EngineError where it does not come up."""
         await self._engine.start()
         running = self._engine.running
         if running is None:
-            raise EngineDeadError(GONE)
+            raise EngineDeadError(self.gone)
         if self._app is None or self._app[0] is not running:
             making = make_app(running.client, self._model, self.arguments, in_daemon_thread)
             self._app = running, asyncio.ensure_future(running.ask(making))
