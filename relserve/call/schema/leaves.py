@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
-from relserve.call.schema.shape import TEXT_CHARS, JsonSchema, literal, matching, misfit
+from relserve.call.schema.shape import TEXT_CHARS, JsonSchema, PatternShape, SchemaShape, literal, misfit
 
 # A text has no bound here: with one, xgrammar compiles for 30 s over a vocabulary of 262,144 tokens. `read`
 # and max_tokens bound it. Escapes stand apart from plain characters, which makes masks cheap.
@@ -45,11 +45,10 @@ class TextShape:
 
 
 @dataclass(frozen=True)
-class BoolShape:
+class BoolShape(SchemaShape):
     """BOOLEAN."""
 
     words: str = "true or false"
-    max_chars: int = 5
     longest: str = "false"
 
     def regex(self) -> str:
@@ -68,7 +67,7 @@ class BoolShape:
 
 
 @dataclass(frozen=True)
-class EnumShape:
+class EnumShape(SchemaShape):
     """ENUM: one of the given texts."""
 
     values: tuple[str, ...]
@@ -76,10 +75,6 @@ class EnumShape:
     @property
     def words(self) -> str:
         return " or ".join(f'"{value}"' for value in self.values)
-
-    @property
-    def max_chars(self) -> int:
-        return len(self.longest)
 
     @property
     def longest(self) -> str:
@@ -123,7 +118,7 @@ _CLOCKS = {
 
 
 @dataclass(frozen=True)
-class ClockShape:
+class ClockShape(PatternShape):
     """DATE, TIME or TIMESTAMP; years from 1000 to 2999 under a grammar."""
 
     sql_type: str
@@ -133,18 +128,12 @@ class ClockShape:
         return _CLOCKS[self.sql_type].words
 
     @property
-    def max_chars(self) -> int:
-        return len(self.words)
-
-    @property
     def longest(self) -> str:
         return f'"{_CLOCKS[self.sql_type].sample}"'
 
-    def regex(self) -> str:
-        return f'"{_CLOCKS[self.sql_type].pattern}"'
-
-    def json_schema(self) -> JsonSchema:
-        return matching(_CLOCKS[self.sql_type].pattern)
+    @property
+    def pattern(self) -> str:
+        return _CLOCKS[self.sql_type].pattern
 
     def read(self, value: Any, where: str) -> str:
         clock = _CLOCKS[self.sql_type]

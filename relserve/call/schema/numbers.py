@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from relserve.call.schema.ranges import between
-from relserve.call.schema.shape import JsonSchema, matching, misfit
+from relserve.call.schema.shape import JsonSchema, PatternShape, SchemaShape, misfit
 
 MAX_DIGITS = 18  # of whole numbers under a grammar; more fit a HUGEINT, but nobody extracts them
 FLOAT_DIGITS = 15  # before the point, of numbers that are not whole
@@ -27,7 +27,7 @@ def json_number(text: str) -> Decimal | float:
 
 
 @dataclass(frozen=True)
-class WholeShape:
+class WholeShape(SchemaShape):
     """A type of whole numbers from `lo` to `hi`."""
 
     sql_type: str
@@ -39,10 +39,6 @@ class WholeShape:
         """Those of them from `lo` to `hi`; None leaves the bound of the type."""
         least, most = self.lo if lo is None else int(lo), self.hi if hi is None else int(hi)
         return replace(self, lo=least, hi=most, words=self.words + _told(lo, hi))
-
-    @property
-    def max_chars(self) -> int:
-        return len(self.longest)
 
     @property
     def longest(self) -> str:
@@ -74,7 +70,7 @@ class WholeShape:
 
 
 @dataclass(frozen=True)
-class DecimalShape:
+class DecimalShape(PatternShape):
     """DECIMAL(width, scale)."""
 
     width: int
@@ -91,16 +87,10 @@ class DecimalShape:
         return f'"-{whole}{"." if self.scale else ""}{"9" * self.scale}"'
 
     @property
-    def _pattern(self) -> str:
+    def pattern(self) -> str:
         before = self.width - self.scale
         whole = f"(0|[1-9][0-9]{{0,{before - 1}}})" if before else "0"
         return f"-?{whole}" + (rf"(\.[0-9]{{1,{self.scale}}})?" if self.scale else "")
-
-    def regex(self) -> str:
-        return f'"{self._pattern}"'
-
-    def json_schema(self) -> JsonSchema:
-        return matching(self._pattern)
 
     def read(self, value: Any, where: str) -> str:
         number = _number(value)
@@ -115,7 +105,7 @@ class DecimalShape:
 
 
 @dataclass(frozen=True)
-class FloatShape:
+class FloatShape(PatternShape):
     """DOUBLE or FLOAT, from `lo` to `hi`; a grammar keeps to their sign and digits."""
 
     sql_type: str
@@ -135,25 +125,15 @@ class FloatShape:
         return len(str(int(most))) if most < 10**FLOAT_DIGITS else FLOAT_DIGITS
 
     @property
-    def _pattern(self) -> str:
+    def pattern(self) -> str:
         exponent = "(e-?[0-9]{1,2})?" if self._digits == FLOAT_DIGITS else ""
         whole = f"(0|[1-9][0-9]{{0,{self._digits - 1}}})"
         return ("-?" if self.lo < 0 else "") + whole + r"(\.[0-9]{1,6})?" + exponent
 
     @property
-    def max_chars(self) -> int:
-        return len(self.longest)
-
-    @property
     def longest(self) -> str:
         exponent = "e-99" if self._digits == FLOAT_DIGITS else ""
         return f'"{"-" if self.lo < 0 else ""}{"9" * self._digits}.999999{exponent}"'
-
-    def regex(self) -> str:
-        return f'"{self._pattern}"'
-
-    def json_schema(self) -> JsonSchema:
-        return matching(self._pattern)
 
     def read(self, value: Any, where: str) -> float:
         number = _number(value)

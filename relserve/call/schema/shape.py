@@ -34,6 +34,7 @@ class SchemaShape(Protocol):
     @property
     def max_chars(self) -> int:
         """Most characters that it takes in a reply."""
+        return len(self.longest or "")
 
     @property
     def longest(self) -> str | None:
@@ -58,6 +59,20 @@ class SchemaShape(Protocol):
 
     def sample(self, random: Random) -> Any:
         """Some JSON value that fits."""
+
+
+class PatternShape(SchemaShape, Protocol):
+    """A type whose values are JSON strings under a pattern."""
+
+    @property
+    def pattern(self) -> str:
+        """What the string matches."""
+
+    def regex(self) -> str:
+        return f'"{self.pattern}"'
+
+    def json_schema(self) -> JsonSchema:
+        return matching(self.pattern)
 
 
 def literal(text: str) -> str:
