@@ -32,6 +32,10 @@ from relserve.session.spending import Spending
 from relserve.settings import KV_CACHES, Settings, kv_cache_of, load, names_a_model, step_budget_of
 
 Connection = relserve_duckdb.Connection
+_WAYS = {
+    "kv_cache": (kv_cache_of, ", ".join(KV_CACHES)),
+    "step_budget": (step_budget_of, "slack, lens, static-N, slack-in-order, off"),
+}
 ENGINES = Engines()  # shared by all connections and dataframe calls of this process
 
 
@@ -83,14 +87,13 @@ def connect(
         OptionError: the deadline or the slo is none.
         ModelError: `model` leads to no model.
     """
-    kv_cache = _checked(model, engine, kv_cache)
-    step_budget = _checked_budget(engine, step_budget)
+    ways = _checked(model, engine, kv_cache=kv_cache, step_budget=step_budget)
     settings = load()
     if model is not None:
-        find_engine(model, kv_cache, step_budget)  # a wrong name fails here, not in the first query
+        find_engine(model, **ways)  # a wrong name fails here, not in the first query
     session = new_session(
-        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline, slo=slo,
-        step_budget=step_budget, caps=_caps(max_rows, max_tokens_total, max_cost),
+        settings, model=model, engine=engine, cache=cache, deadline=deadline, slo=slo,
+        caps=_caps(max_rows, max_tokens_total, max_cost), **ways,
     )  # fmt: skip
     shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
@@ -123,13 +126,12 @@ def attach(
         UsageError: an engine and a model, or a kv_cache or step_budget that there is not.
         OptionError: the deadline or the slo is none.
     """
-    kv_cache = _checked(model, engine, kv_cache)
-    step_budget = _checked_budget(engine, step_budget)
+    ways = _checked(model, engine, kv_cache=kv_cache, step_budget=step_budget)
     settings = load()
     shown = settings.progress if progress is None else progress
     session = new_session(
-        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline, slo=slo,
-        step_budget=step_budget, caps=_caps(max_rows, max_tokens_total, max_cost),
+        settings, model=model, engine=engine, cache=cache, deadline=deadline, slo=slo,
+        caps=_caps(max_rows, max_tokens_total, max_cost), **ways,
     )  # fmt: skip
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
@@ -219,40 +221,23 @@ def new_session(
     )  # fmt: skip
 
 
-def _checked(model: str | None, engine: Engine | None, kv_cache: str | None) -> str | None:
-    """The kv_cache as it is spelt.
+def _checked(model: str | None, engine: Engine | None, **ways: str | None) -> dict[str, str | None]:
+    """The `kv_cache` and `step_budget` as they are spelt.
 
     Raises:
-        UsageError: there is none such, or two are given that do not go together.
+        UsageError: there is none such, or two arguments are given that do not go together.
     """
-    if kv_cache is not None:
-        try:
-            kv_cache = kv_cache_of(kv_cache)
-        except (ValueError, AttributeError):
-            raise UsageError(f"no kv_cache {kv_cache!r}; there are: {', '.join(KV_CACHES)}") from None
-    if kv_cache is not None and engine is not None:
-        raise UsageError("give engine= or kv_cache=, not both: an engine object has been set up already")
     if model is not None and engine is not None:
         raise UsageError("give engine= or model=, not both: an engine answers with its own model")
-    return kv_cache
-
-
-def _checked_budget(engine: Engine | None, step_budget: str | None) -> str | None:
-    """The step_budget as it is spelt.
-
-    Raises:
-        UsageError: there is none such, or an engine is given that has been set up already.
-    """
-    if step_budget is None:
-        return None
-    try:
-        step_budget = step_budget_of(step_budget)
-    except (ValueError, AttributeError):
-        there = "slack, lens, static-N, slack-in-order, off"
-        raise UsageError(f"no step_budget {step_budget!r}; there are: {there}") from None
-    if engine is not None:
-        raise UsageError("give engine= or step_budget=, not both: an engine object has been set up already")
-    return step_budget
+    for name, given in ways.items():
+        spelt, there = _WAYS[name]
+        try:
+            ways[name] = None if given is None else spelt(given)
+        except (ValueError, AttributeError):
+            raise UsageError(f"no {name} {given!r}; there are: {there}") from None
+        if given is not None and engine is not None:
+            raise UsageError(f"give engine= or {name}=, not both: an engine object has been set up already")
+    return ways
 
 
 def _spending(settings: Settings, caps: Limits) -> Spending:
