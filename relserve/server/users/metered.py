@@ -20,15 +20,13 @@ from relserve.server.users.quota import DAY, MINUTE, WINDOWS, Quota, Window
 from relserve.server.users.users import User
 from relserve.session.likely_spending import size_of
 from relserve.session.prompt_price import expected_output
+from relserve.session.wrapped_engine import WrappedEngine
 
 POLL_S = 0.05  # between two looks whether claimed tokens are free again
 BYTES, OVERHEAD = 3, 8  # of a token, at least; tokens of a prompt beside its texts
 
 FindEngine = Callable[[str | None], Engine]
-_DEFAULT_MODEL, _SQL_MODEL = (
-    "tiny",
-    "tiny-sql",
-)  # where the first is the server's own, text2sql() asks the other
+_DEFAULT_MODEL, _SQL_MODEL = "tiny", "tiny-sql"  # where the first is the server's, text2sql() asks the other
 
 
 def metered_finder(find: FindEngine, user: User, quota: Quota) -> FindEngine:
@@ -77,7 +75,7 @@ def metered(engine: Engine, user: User, quota: Quota) -> Engine:
     return kind(engine, user, quota)
 
 
-class Metered:
+class Metered(WrappedEngine):
     """An engine that counts what it answers.
 
     Before a row is sent, the most tokens that it may take are claimed: rows that do not fit beside those
@@ -86,23 +84,16 @@ class Metered:
     when it is sent, by what it is expected to take, and its answer counts no more.
     """
 
-    def __init__(self, engine: Any, user: User, quota: Quota) -> None:
-        self._engine, self._user, self._quota = engine, user, quota
+    _engine: Any
 
-    @property
-    def model(self) -> str:
-        """See `Engine.model`."""
-        return str(self._engine.model)
+    def __init__(self, engine: Engine, user: User, quota: Quota) -> None:
+        super().__init__(engine)
+        self._user, self._quota = user, quota
 
     @property
     def asks_before_sending(self) -> bool:
         """Whether its rows ask `Submission.may_send`."""
         return getattr(self._engine, "asks_before_sending", False)
-
-    @property
-    def own_blocks(self) -> tuple[int, ...]:
-        """See `own_limits` of `in_blocks`."""
-        return getattr(self._engine, "own_blocks", ())
 
     @property
     def look(self) -> Any:
@@ -117,16 +108,6 @@ class Metered:
     @property
     def _sends_batches(self) -> bool:
         return self.find_counted is not None
-
-    @property
-    def embeds(self) -> bool:
-        """Whether it gives vectors."""
-        return getattr(self._engine, "embeds", False)
-
-    async def fingerprint(self) -> str | None:
-        """See `Engine.fingerprint`."""
-        found: str | None = await self._engine.fingerprint()
-        return found
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`.
