@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 import duckdb
 from duckdb import token_type as Kind
 
 from relserve.errors import ComplexSqlError, ProtocolError
-from relserve.server.users.tree import parser
+from relserve.server.users.tree import keywords
 
 MOST = 1000  # signs: DuckDB's own limit for what it counts
 DEEPEST_CASE = 250
@@ -31,7 +30,6 @@ _WORD = re.compile(rf"""\w++|'|"[^"]*+"|{_SIGN.pattern}|[^\w\s]""")
 _DIGITS = re.compile(r"[\d_]++")
 _SETS = frozenset(["union", "except", "intersect"])
 _BEGINS = frozenset("([{,;:")
-_RESERVED = "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
 _NAME = re.compile(rf"""(?<![\w"])(?>(?:\w++|"[^"]*+")\s*+\.\s*+){{{MOST_PARTS}}}""")
 _PARAMETER = re.compile(r"[$?]\s*+(?:--|[\d_]{5})")  # its number may be too large, or stand in the next line
 _FEW_COMMENTS = 20  # which may stand within a name
@@ -110,7 +108,8 @@ def _number(word: str) -> int:
 
 
 def _prefixes(words: Iterable[str]) -> Iterator[bool]:
-    begins = _BEGINS | _begin_words()
+    # no name is among the keywords behind which an expression may begin
+    begins = _BEGINS | keywords() - {"null", "true", "false", "end", "default"}
     for before, word in pairwise(["(", *words]):
         is_sign = word not in _COUNTED and _SIGN.fullmatch(word) is not None
         yield is_sign and (before in begins or _SIGN.fullmatch(before) is not None)
@@ -125,10 +124,3 @@ def _words(text: str) -> Iterator[str]:
         elif kind != Kind.comment:
             word = data[start:end].decode(errors="replace").strip()
             yield word.lower() if word[:1] != '"' else '"'
-
-
-@lru_cache(maxsize=1)
-def _begin_words() -> frozenset[str]:
-    """Keywords, behind which an expression may begin; no name is among them."""
-    words = frozenset(name for (name,) in parser().execute(_RESERVED).fetchall())
-    return words - {"null", "true", "false", "end", "default"}

@@ -23,7 +23,7 @@ from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve.errors import ForbiddenError
 from relserve.server.catalog.shapes import read_shapes
 from relserve.server.users.refused import SESSION, SESSION_RELATIONS
-from relserve.server.users.tree import parser
+from relserve.server.users.tree import keywords, names_of
 from relserve.server.users.words import Word
 
 _VIEWS = "SELECT view_name FROM system.main.duckdb_views() WHERE schema_name <> 'information_schema'"
@@ -36,9 +36,6 @@ SELECT system.main.lower(function_name) FROM system.main.duckdb_functions() WHER
 """
 _NAME = re.compile(r"\w+")
 _OPERATOR = re.compile(r"[^\w\s$.]")
-_KEYWORDS = """
-SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'
-"""
 _KINDS = frozenset("table view macro function type schema index sequence trigger secret".split())
 _POSTGRESQLS = frozenset(  # types that texts of clients name, and that DuckDB has not
     "jsonb regclass regtype regproc regprocedure regnamespace regrole regoper regoperator".split()
@@ -150,28 +147,24 @@ def _taken(kind: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _functions() -> frozenset[str]:
-    return _names("SELECT function_name FROM system.main.duckdb_functions()") | frozenset(CALLED)
+    return names_of("SELECT function_name FROM system.main.duckdb_functions()") | frozenset(CALLED)
 
 
 @lru_cache(maxsize=1)
 def _words_of_columns() -> frozenset[str]:
     """What may stand before a bracket in a column's definition and is no call."""
-    return _types() | _names(_KEYWORDS) | {"key", "varying", "try", "ifnull"}
+    return _types() | keywords() | {"key", "varying", "try", "ifnull"}
 
 
 @lru_cache(maxsize=1)
 def _relations() -> frozenset[str]:
     catalogs = {shape.name for shape in read_shapes() if shape.schema == "pg_catalog"}
-    return _names(_VIEWS) | catalogs
+    return names_of(_VIEWS) | catalogs
 
 
 @lru_cache(maxsize=1)
 def _types() -> frozenset[str]:
-    return _names("SELECT type_name FROM system.main.duckdb_types()") | _POSTGRESQLS
-
-
-def _names(asked: str) -> frozenset[str]:
-    return frozenset(name.lower() for (name,) in parser().execute(asked).fetchall())
+    return names_of("SELECT type_name FROM system.main.duckdb_types()") | _POSTGRESQLS
 
 
 def _check_body(defined: Defined, con: duckdb.DuckDBPyConnection) -> None:

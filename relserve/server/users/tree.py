@@ -69,3 +69,16 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         ":memory:", config={"threads": 1, "enable_external_access": False, "lock_configuration": True}
     )
+
+
+@lru_cache(maxsize=1)
+def keywords() -> frozenset[str]:
+    """Words that DuckDB keeps to itself; none is a plain name."""
+    return names_of(
+        "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    )
+
+
+def names_of(query: str) -> frozenset[str]:
+    """The names that a query about DuckDB's own catalog gives, in small letters."""
+    return frozenset(name.lower() for (name,) in parser().execute(query).fetchall())
