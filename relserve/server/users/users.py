@@ -21,7 +21,7 @@ import re
 import secrets
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,6 @@ logger = logging.getLogger(__name__)
 MODE = 0o600
 SECRET_BYTES = 32
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
-LIMITS = (
-    "tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once", "connections_at_once",
-    "rows_per_day",
-)  # fmt: skip
-SWITCHES = ("is_admin", "is_read_only")
 MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
 
 
@@ -266,45 +261,45 @@ def _user(entry: dict[str, Any]) -> User:
     check_name(name)
     if verifier is not None and not VERIFIER.fullmatch(verifier):
         raise ValueError(f"the verifier of {name!r} is no SCRAM-SHA-256 one: `relserve user passwd {name}`")
-    for field in LIMITS:
-        limit = entry.get(field)
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise ValueError(f"{field} of {name!r} is {limit!r}, not a whole number from 0")
-    if models is not None and not (type(models) is list and all(type(each) is str for each in models)):
-        raise ValueError(f"models of {name!r} is {models!r}, not a list of names")
+    for field, (is_one, told) in _FIELDS.items():
+        if field in entry and not is_one(value := entry[field]):
+            raise ValueError(f"{field} of {name!r} is {value!r}, not {told}")
     deadline_s = entry.get("deadline_s")
     try:
         deadline_s = None if deadline_s is None else seconds_of(f"deadline_s of {name!r}", deadline_s)
     except OptionError as error:
         raise ValueError(str(error)) from None
-    switches = {field: entry.get(field, False) for field in SWITCHES}
-    for field, is_on in switches.items():
-        if type(is_on) is not bool:
-            raise ValueError(f"{field} of {name!r} is {is_on!r}, not true or false")
-    longest_s = entry.get("longest_statement_s")
-    if longest_s is not None and (type(longest_s) not in (int, float) or not 0 < longest_s < math.inf):
-        raise ValueError(f"longest_statement_s of {name!r} is {longest_s!r}, not seconds above 0")
-    cost = entry.get("cost_per_day")
-    if cost is not None and (type(cost) not in (int, float) or not 0 <= cost < math.inf):
-        raise ValueError(f"cost_per_day of {name!r} is {cost!r}, not US dollars from 0")
-    slo = entry.get("slo")
-    if slo is not None and type(slo) is not str:
-        raise ValueError(f"slo of {name!r} is {slo!r}, not the name of a class")
     own = None if models is None else frozenset(models)
     keys = tuple(KeptKey.read(each) for each in entry.get("keys") or ())
-    limits: dict[str, Any] = {field: entry.get(field) for field in LIMITS}
-    return User(
-        name, verifier, models=own, deadline_s=deadline_s, keys=keys, slo=slo, longest_statement_s=longest_s,
-        cost_per_day=cost,
-        **switches, **limits,
-    )  # fmt: skip
+    return User(**{**entry, "models": own, "deadline_s": deadline_s, "keys": keys})
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (type(value) is int and value >= 0)
+
+
+def _is_amount(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
+
+
+def _is_models(value: Any) -> bool:
+    return value is None or (type(value) is list and all(type(each) is str for each in value))
+
+
+_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # of the file: what each may be
+    **dict.fromkeys(("is_admin", "is_read_only"), (lambda value: type(value) is bool, "true or false")),
+    **dict.fromkeys(
+        ("tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once", "connections_at_once",
+         "rows_per_day"),
+        (_is_count, "a whole number from 0"),
+    ),
+    "models": (_is_models, "a list of names"),
+    "longest_statement_s": (lambda value: _is_amount(value) and value != 0, "seconds above 0"),
+    "cost_per_day": (_is_amount, "US dollars from 0"),
+    "slo": (lambda value: value is None or type(value) is str, "the name of a class"),
+}  # fmt: skip
 
 
 def _as_json(user: User) -> dict[str, Any]:
     models = None if user.models is None else sorted(user.models)
-    return {
-        "name": user.name, "verifier": user.verifier, "models": models, "deadline_s": user.deadline_s,
-        **{field: getattr(user, field) for field in (*SWITCHES, *LIMITS)},
-        "longest_statement_s": user.longest_statement_s, "cost_per_day": user.cost_per_day,
-        "keys": [str(key) for key in user.keys], "slo": user.slo,
-    }  # fmt: skip
+    return {**vars(user), "models": models, "keys": [str(key) for key in user.keys]}
