@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from relserve.linking.schema import literal
+
 KNOWN = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")  # by their names
 
 
 def scan_of(path: str) -> str:
     """What stands after FROM for a file, or a URL: it is read as CSV where its name does not tell."""
-    file = "'" + path.replace("'", "''") + "'"
+    file = literal(path)
     return file if names_a_file(path) else f"read_csv({file})"
 
 

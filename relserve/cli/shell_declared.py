@@ -13,6 +13,7 @@ from relserve_duckdb.udf.macros import GROUP, LIST, ROW, Slots, body_of, paramet
 from relserve_duckdb.udf.site import sql_type_of
 
 from relserve.call.options import FUNCTIONS
+from relserve.linking.schema import literal
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA
 from relserve.version import VERSION
 
@@ -53,8 +54,7 @@ def start_up(extension: Path, duckdb_major: int) -> str:
         duckdb_major: 1 or 2; DuckDB 2 has llm_agg as an aggregate, and a barrier that has cheap predicates
             evaluated first.
     """
-    place = str(extension).replace("'", "''")
-    lines = [f"LOAD '{place}';"]
+    lines = [f"LOAD {literal(str(extension))};"]
     for function, spec in FUNCTIONS.items():
         if not spec.aggregate:
             lines.append(_macro(function, function, ROW, duckdb_major))

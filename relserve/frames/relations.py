@@ -16,6 +16,7 @@ from relserve.call.template import Template
 from relserve.errors import UsageError
 from relserve.frames.arrow_frames import ArrowFrame
 from relserve.frames.call import Answered, Call
+from relserve.linking.schema import literal, quoted
 
 
 def add_in_sql(relation: Relation, call: Call) -> Any:
@@ -32,7 +33,7 @@ def add_in_sql(relation: Relation, call: Call) -> Any:
     _refuse_taken(call.name, names)
     picked = call.picked(names)
     template = Template.parse(call.template)
-    values = [_identifier(names[i]) for i in picked]
+    values = [quoted(names[i]) for i in picked]
     is_struct = len(picked) == 1 and str(relation.types[picked[0]]).startswith("STRUCT")
     if template.names and (is_struct or len(values) > MAX_VALUES):
         # a lone STRUCT would be taken for a whole row; and a whole row may have any number of fields
@@ -41,7 +42,7 @@ def add_in_sql(relation: Relation, call: Call) -> Any:
     options = [f"{name} := {_literal(_as_option(name, value))}" for name, value in call.given.items()]
     asked = [] if FUNCTIONS[call.function].template else [_literal(call.template)]
     arguments = ", ".join([*asked, *values, *options])
-    return relation.project(f"*, {call.function}({arguments}) AS {_identifier(call.name)}")
+    return relation.project(f"*, {call.function}({arguments}) AS {quoted(call.name)}")
 
 
 def add_at_once(relation: duckdb.DuckDBPyRelation, call: Call, cancel: threading.Event | None) -> Answered:
@@ -59,13 +60,9 @@ def _refuse_taken(name: str, names: Sequence[str]) -> None:
         raise UsageError(f"the relation has a column {name!r} already; give the answers another with name=")
 
 
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _struct(fields: Mapping[str, str]) -> str:
     """A STRUCT of expressions; not `{..}`, which a macro of the database's own could give another meaning."""
-    named = ", ".join(f"{_identifier(name)} := {value}" for name, value in fields.items())
+    named = ", ".join(f"{quoted(name)} := {value}" for name, value in fields.items())
     return f"system.main.struct_pack({named})"
 
 
@@ -86,4 +83,4 @@ def _literal(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
+    return literal(str(value))

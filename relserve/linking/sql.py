@@ -19,7 +19,7 @@ from relserve.linking.dates import Period
 from relserve.linking.handles import Handles
 from relserve.linking.joins import JoinError, from_clause
 from relserve.linking.literals import QuestionValue
-from relserve.linking.schema import NUMBERS, Column, ColumnKind, Schema, Table, quoted
+from relserve.linking.schema import NUMBERS, Column, ColumnKind, Schema, Table, literal, quoted
 
 _COMPARISONS = ("=", "!=", ">", "<", ">=", "<=")
 _AGGREGATES = ("avg", "sum", "min", "max")
@@ -263,10 +263,10 @@ def _compared(left: _Operand, sign: str, value: QuestionValue) -> str:
     table, column = left.column
     known = value.spellings(table.name, column.name)
     if not known:
-        return f"lower({_as_text(left)}) {sql_sign} lower({_literal(value.text)})"
+        return f"lower({_as_text(left)}) {sql_sign} lower({literal(value.text)})"
     if len(known) == 1:
-        return f"{left.sql} {sql_sign} {_literal(known[0])}"
-    return f"{left.sql} {'IN' if sign == '=' else 'NOT IN'} ({', '.join(map(_literal, known))})"
+        return f"{left.sql} {sql_sign} {literal(known[0])}"
+    return f"{left.sql} {'IN' if sign == '=' else 'NOT IN'} ({', '.join(map(literal, known))})"
 
 
 def _between(left: _Operand, low: QuestionValue, high: QuestionValue) -> str:
@@ -314,11 +314,7 @@ def _as_text(operand: _Operand) -> str:
     return f"CAST({operand.sql} AS VARCHAR)"
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _pattern(text: str) -> str:
     """A pattern that finds `text` anywhere, its own signs taken as they are."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return _literal(f"%{escaped}%") + (" ESCAPE '\\'" if escaped != text else "")
+    return literal(f"%{escaped}%") + (" ESCAPE '\\'" if escaped != text else "")

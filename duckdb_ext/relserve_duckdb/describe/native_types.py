@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import duckdb
 
+from relserve.linking.schema import literal
 from relserve_duckdb.describe.native import library
 
 _NAMES = {
@@ -78,7 +79,7 @@ def _enum_values(handle: int) -> list[str]:
     c = library()
     numbers = range(c.duckdb_enum_dictionary_size(handle))
     values = [taken_text(c.duckdb_enum_dictionary_value(handle, i)) for i in numbers]
-    return ["'" + value.replace("'", "''") + "'" for value in values]
+    return list(map(literal, values))
 
 
 def _members(handle: int, family: str) -> list[str]:

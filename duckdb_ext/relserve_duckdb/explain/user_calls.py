@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from relserve.call.options import FUNCTIONS
+from relserve.linking.schema import literal
 from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
 from relserve_duckdb.text.lexical import NAME, STRING
 from relserve_duckdb.text.plans import CALL
@@ -144,5 +145,5 @@ def _literal(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_literal(key)}: {_literal(each)}' for key, each in value.items())}}}"
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return literal(value)
     return json.dumps(value)

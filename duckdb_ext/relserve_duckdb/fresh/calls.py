@@ -12,6 +12,7 @@ from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
 
 from relserve.errors import UsageError
+from relserve.linking.schema import literal
 from relserve_duckdb.text.lexical import LEAD
 from relserve_duckdb.text.parameters import find_parameters, numbered
 from relserve_duckdb.text.tokens import argument_name, arguments, closing, tokens_of
@@ -49,7 +50,7 @@ class FreshCall(NamedTuple):
         """The statement that does the same with another `on_change`."""
         function = REFRESH if self.expression is None else MATERIALIZE
         given = [self.table, self.column, *([] if self.expression is None else [self.expression])]
-        written = ", ".join("'" + each.replace("'", "''") + "'" for each in given)
+        written = ", ".join(map(literal, given))
         return f"CALL {function}({written}, on_change := '{on_change}')"
 
 

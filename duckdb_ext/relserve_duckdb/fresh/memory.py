@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from relserve_duckdb.fresh.tables import COLUMNS, SCHEMA, OwnTable, quoted_name, whole_name
+from relserve.linking.schema import quoted
+from relserve_duckdb.fresh.tables import COLUMNS, SCHEMA, OwnTable, whole_name
 
 _KEY = "table_schema VARCHAR, table_name VARCHAR, column_name VARCHAR"
 _REST = (
@@ -48,7 +49,7 @@ def hash_of(table: OwnTable, inputs: Sequence[str]) -> str:
     texts = (
         f"system.main.epoch_us({name})::VARCHAR" if table.columns[each] == _WITH_ZONE else f"{name}::VARCHAR"
         for each in inputs
-        for name in [quoted_name(each)]
+        for name in [quoted(each)]
     )
     return f"system.main.md5_number(system.main.to_json(system.main.list_value({', '.join(texts)}))::VARCHAR)"
 

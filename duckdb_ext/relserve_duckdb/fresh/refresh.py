@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from relserve.errors import ForbiddenError, UsageError
+from relserve.linking.schema import literal, quoted
 from relserve.session.cached_answers import ask_fingerprint
 from relserve.session.history import QueryRecord
 from relserve_duckdb.explain.explanation import Explanation
@@ -23,7 +24,7 @@ from relserve_duckdb.fresh.memory import (
     names_of,
     remember,
 )
-from relserve_duckdb.fresh.tables import OwnTable, find_table, quoted_name
+from relserve_duckdb.fresh.tables import OwnTable, find_table
 from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.indirect_calls import IndirectCalls
@@ -84,7 +85,7 @@ class ColumnWork(NamedTuple):
     @property
     def new_inputs(self) -> str:
         """The SELECT of the distinct inputs without an answer, with their hashes."""
-        inputs = ", ".join(map(quoted_name, self.now.inputs))
+        inputs = ", ".join(map(quoted, self.now.inputs))
         known = f"WHERE {_HASH} NOT IN (SELECT inputs FROM {self.table.answers(self.column)})"
         distinct = f"SELECT DISTINCT {self.hash} AS {_HASH}, {inputs} FROM {self.table.sql}"
         return distinct if self.asks_all else f"FROM ({distinct}) {known}"
@@ -97,8 +98,7 @@ class ColumnWork(NamedTuple):
     def asking_of(self, inputs: str) -> str:
         """The same over what gives these inputs, which stands under the table's name."""
         return (
-            f"SELECT {_HASH}, ({self.expression.text}\n) AS answer FROM {inputs} "
-            f"AS {quoted_name(self.table.name)}"
+            f"SELECT {_HASH}, ({self.expression.text}\n) AS answer FROM {inputs} AS {quoted(self.table.name)}"
         )
 
 
@@ -246,7 +246,7 @@ class FreshColumns:
 
     def _written(self, work: ColumnWork, has_failed: bool) -> dict[str, int]:
         """Write the new answers; where rows have failed, a NULL may be theirs and is not remembered."""
-        run, table, column, kind = self.raw.execute, work.table, quoted_name(work.column), work.now.type
+        run, table, column, kind = self.raw.execute, work.table, quoted(work.column), work.now.type
         answers = table.answers(work.column)
         make_memory(self.raw, table, work.column, kind, work.asks_all)
         if work.before is not None and work.before.type != kind and work.column in table.columns:
@@ -278,7 +278,7 @@ def _row(work: ColumnWork, figures: dict[str, int], records: list[QueryRecord]) 
     """The result of the call: one row, as a query."""
     costs = [each.cost for each in records]
     values = {
-        "table_name": _text(work.table.name), "column_name": _text(work.column), **figures,
+        "table_name": literal(work.table.name), "column_name": literal(work.column), **figures,
         "asked": sum(each.num_done - each.num_cached for each in records),
         "cached_answers": sum(each.num_cached for each in records),
         "failed_rows": sum(each.num_failed for each in records),
@@ -286,10 +286,6 @@ def _row(work: ColumnWork, figures: dict[str, int], records: list[QueryRecord]) 
     }  # fmt: skip
     numbers = {name: f"{value}::BIGINT" for name, value in values.items() if isinstance(value, int)}
     return "SELECT " + ", ".join(f"{value} AS {name}" for name, value in {**values, **numbers}.items())
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _normal(before: RememberedColumn, table: OwnTable, column: str) -> str:

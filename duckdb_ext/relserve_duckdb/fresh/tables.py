@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from relserve.errors import UsageError
+from relserve.linking.schema import quoted
 
 SCHEMA = "relserve"  # in the database of the table
 COLUMNS = "fresh_columns"
@@ -62,15 +63,11 @@ class OwnTable(NamedTuple):
 
 def _told_apart(name: str) -> str:
     """A name that stands between dots: a.b."c.d" is none of a."b.c".d."""
-    return quoted_name(name) if "." in name or '"' in name else name
-
-
-def quoted_name(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql("duckdb")
+    return quoted(name) if "." in name or '"' in name else name
 
 
 def whole_name(*parts: str) -> str:
-    return ".".join(map(quoted_name, parts))
+    return ".".join(map(quoted, parts))
 
 
 def find_table(con: duckdb.DuckDBPyConnection, written: str) -> OwnTable:

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from relserve.errors import OptionError, Text2SqlError, UsageError
+from relserve.linking.schema import literal
 from relserve.text2sql.guard.limits import limited
 from relserve_duckdb.questions.arguments import Question, question_of
 from relserve_duckdb.questions.asker import Asker
@@ -61,8 +62,7 @@ class Expander:
         try:
             return self.known(statement, parameters)
         except NotAsked as reason:
-            told = "'" + str(reason).replace("'", "''") + "'"
-            return split(self.raw, _ROW.format(told))[0], None
+            return split(self.raw, _ROW.format(literal(str(reason))))[0], None
 
     def known(self, statement: Statement, parameters: Any) -> tuple[Statement, Any]:
         """The same, without asking.

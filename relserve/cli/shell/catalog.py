@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import duckdb
 
+from relserve.linking.schema import quoted
+
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _COLUMNS = """
 SELECT CASE WHEN database_name NOT IN (system.main.current_database(), 'temp') THEN database_name END,
@@ -60,8 +62,3 @@ def as_written(name: str, keywords: Mapping[str, str]) -> str:
     """A name, in quotes where it would be read as something else without."""
     is_plain = _PLAIN_NAME.fullmatch(name) and keywords.get(name.lower()) != "reserved"
     return name if is_plain else quoted(name)
-
-
-def quoted(name: str) -> str:
-    """A name in quotes."""
-    return '"' + name.replace('"', '""') + '"'

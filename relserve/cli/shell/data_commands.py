@@ -11,10 +11,10 @@ from relserve_duckdb.text.lexical import NAME
 
 from relserve.cli.data_files import scan_of
 from relserve.cli.models import models_page
-from relserve.cli.shell.catalog import quoted
 from relserve.cli.shell.command import Command
 from relserve.cli.shell.shell import Shell
 from relserve.errors import UsageError
+from relserve.linking.schema import quoted
 
 _TABLES = """
 SELECT CASE WHEN database_name IN (system.main.current_database(), 'temp')

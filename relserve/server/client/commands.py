@@ -149,11 +149,6 @@ def unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
-def quoted(name: str) -> str:
-    """An identifier in a text of ours, whatever characters a client gave it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _begin(statement: str) -> Command | None:
     if not re.match(r"(?i)(begin|start\s++transaction)\b", statement):
         return None

@@ -10,6 +10,7 @@ import duckdb
 from relserve_duckdb import Connection
 
 from relserve.errors import ProtocolError
+from relserve.linking.schema import quoted
 from relserve.server.client.channel import Channel, Frame
 from relserve.server.client.columns import columns_of
 from relserve.server.client.executor import Executor, StatementOutcome
@@ -91,7 +92,7 @@ class Copying:
         return StatementOutcome(f"COPY {count}")
 
     def _columns(self, copy: CopyFrom) -> list[ResultColumn]:
-        wanted = ", ".join(map(_quoted, copy.columns)) or "*"
+        wanted = ", ".join(map(quoted, copy.columns)) or "*"
         self._executor.check(f"INSERT INTO {copy.table} DEFAULT VALUES")
         found = self._executor.describe(f"SELECT {wanted} FROM {copy.table} LIMIT 0", (), is_own=True)
         return columns_of(found.columns, found.runnable)
@@ -135,12 +136,8 @@ class Copying:
         if not rows:
             return
         batch = copied_batch(rows, columns, is_binary=is_binary)
-        target = f" ({', '.join(_quoted(column.name) for column in columns)})" if copy.columns else ""
+        target = f" ({', '.join(quoted(column.name) for column in columns)})" if copy.columns else ""
         self._con.raw.register(_ROWS, batch)
         self._con.execute(f"INSERT INTO {copy.table}{target} SELECT * FROM {_ROWS}")
         # not after an error: the view goes with the transaction that it ended
         self._con.raw.unregister(_ROWS)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -11,6 +11,7 @@ from relserve_duckdb.text.lexical import ESCAPED, STRING
 
 from relserve.call.option_specs import OPTIONS
 from relserve.errors import ProtocolError
+from relserve.linking.schema import literal
 from relserve.server.client.literals import BETWEEN, CAST, before
 from relserve.server.wire.array_values import read_array_text
 
@@ -116,4 +117,4 @@ def _list(values: list[Any]) -> str:
 def _item(value: Any) -> str:
     if isinstance(value, list):
         return _list(value)
-    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else literal(value)

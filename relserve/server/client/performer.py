@@ -9,6 +9,7 @@ import duckdb
 from relserve_duckdb import Connection
 
 from relserve.errors import ForbiddenError, ProtocolError
+from relserve.linking.schema import literal, quoted
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client import commands as asked
 from relserve.server.client.executor import Executor, StatementOutcome
@@ -137,7 +138,7 @@ class Performer:
     def _tell_duckdb(self, name: str, value: str) -> None:
         self._executor.make_room()
         try:
-            self._con.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
+            self._con.execute(f"SET {name} = {literal(value)}")
         except duckdb.InterruptException:
             raise
         except duckdb.Error as error:
@@ -156,7 +157,7 @@ class Performer:
             ).fetchall()
         }  # fmt: skip
         found = [each for each in wanted if each in there] or ["main"]
-        self._tell_duckdb("search_path", ",".join(map(asked.quoted, found)))
+        self._tell_duckdb("search_path", ",".join(map(quoted, found)))
         return ", ".join(found)
 
     def _show(self, name: str) -> StatementOutcome | None:
@@ -193,7 +194,7 @@ class Performer:
         self._portals.forget_all()
         self._executor.make_room()
         for (each,) in self._con.raw.execute(_PREPARED).fetchall():
-            self._con.execute(f"DEALLOCATE {asked.quoted(each)}")
+            self._con.execute(f"DEALLOCATE {quoted(each)}")
         return StatementOutcome("DEALLOCATE ALL")
 
     def _discard(self, what: str) -> StatementOutcome:
@@ -210,5 +211,5 @@ class Performer:
         if what in ("all", "temp", "temporary"):
             self._executor.make_room()
             for (each,) in self._con.raw.execute(_TEMP_TABLES).fetchall():
-                self._con.execute(f"DROP TABLE temp.{asked.quoted(each)}")
+                self._con.execute(f"DROP TABLE temp.{quoted(each)}")
         return StatementOutcome(f"DISCARD {what.upper()}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from relserve_duckdb import Connection
 
 from relserve.errors import Cancelled, OptionError, UsageError
-from relserve.linking.schema import Column, Table, quoted
+from relserve.linking.schema import Column, Table, literal, quoted
 from relserve.server.histories import ClientHistory
 from relserve.server.mcp.limits import ToolLimits, least
 from relserve.server.mcp.listening import ToolClient
@@ -248,16 +248,12 @@ def _column_of(table: Table, name: str) -> Column:
 def _labelling(table: Table, column: Column, choices: Sequence[str], question: str | None, most: int) -> str:
     asked = question or f"Which of the choices fits this {column.name} best?"
     template = asked.replace("{", "{{").replace("}", "}}") + " {value}"
-    listed = ", ".join(map(_literal, choices))
+    listed = ", ".join(map(literal, choices))
     value = (
         f"SELECT {quoted(column.name)} AS value FROM {table.sql_name} WHERE {quoted(column.name)} IS NOT NULL"
     )
-    call = f"llm_classify({_literal(template)}, value, choices := [{listed}])"
+    call = f"llm_classify({literal(template)}, value, choices := [{listed}])"
     return f"WITH picked AS ({value} LIMIT {most}) SELECT value, {call} AS label FROM picked"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 Work = Callable[[ToolWork], Any]

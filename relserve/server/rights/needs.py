@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from relserve.linking.schema import quoted
 from relserve.server.rights.policy import folded
 from relserve.server.users.tree import parser
 
@@ -162,7 +163,7 @@ def _texts(arguments: Sequence[Any], may_be_bare: bool) -> Iterator[str | None]:
         literal = first.get("literal") or {}
         yield literal.get("text") if literal.get("kind") == "STRING" else None
     elif first.get("class") == "COLUMN_REF" and may_be_bare:
-        yield ".".join('"' + part.replace('"', '""') + '"' for part in first["column_names"])
+        yield ".".join(map(quoted, first["column_names"]))
     else:
         yield None
 

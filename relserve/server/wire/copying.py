@@ -18,6 +18,7 @@ from relserve_duckdb.text.lexical import (
 )
 
 from relserve.errors import ProtocolError
+from relserve.linking.schema import quoted
 from relserve.server.wire.copy_options import ALL_COLUMNS, CopyOptions, Given, copy_options
 
 _COPY = re.compile(rf"{LEAD}COPY\b")
@@ -215,4 +216,4 @@ class _Copy:
 
 
 def _listed(columns: tuple[str, ...]) -> str:
-    return ", ".join('"' + name.replace('"', '""') + '"' for name in columns) or "*"
+    return ", ".join(map(quoted, columns)) or "*"
