@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import Model, NumRows, OnlyRead, Seed, WithExamples
+from relserve.cli import common_options as common
 from relserve.cli.loading import loading
 from relserve.errors import UsageError
 
@@ -64,16 +64,14 @@ def decisions_command(
         list[str] | None,
         typer.Option("--choice", "--choices", metavar="TEXT", help="One of llm_probs; give each."),
     ] = None,
-    model: Model = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Of the function, such as read=exact.")
-    ] = None,
-    rows: NumRows = None,
-    seed: Seed = 0,
-    db: OnlyRead = None,
-    examples: WithExamples = False,
+    model: common.Model = None,
+    option: common.FunctionOptions = None,
+    rows: common.NumRows = None,
+    seed: common.Seed = 0,
+    db: common.OnlyRead = None,
+    examples: common.WithExamples = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw the reliability as bars, too.")] = False,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    cache: common.KeptAnswers = True,
 ) -> None:
     """Correct the probabilities of llm_prob or llm_probs by labelled rows, so that 0.9 is right in 9 of 10.
 

@@ -30,7 +30,17 @@ CallsPerMinute = Annotated[int, typer.Option(min=1, help="Calls that a user's ag
 # Of commands that ask about the rows of a database, or of labelled rows.
 OnlyRead = Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")]
 WithExamples = Annotated[bool, typer.Option(help="With the shipped example tables.")]
+KeptAnswers = Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")]
+FunctionOptions = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Of the function, such as max_tokens=20; several may be given."),
+]
 NumRows = Annotated[
     int | None, typer.Option(min=1, help="Ask so many, drawn at random (default: all with a label).")
 ]
 Seed = Annotated[int, typer.Option(help="Of the draw.")]
+
+# Of commands that serve.
+OnlyGranted = Annotated[
+    bool, typer.Option("--only-granted", help="Users use only what they own or were granted.")
+]

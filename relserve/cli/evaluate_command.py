@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import NumRows, OnlyRead, Seed, WithExamples
+from relserve.cli import common_options as common
 from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
 from relserve.cli.loading import loading
@@ -34,20 +34,15 @@ def evaluate_command(
     choice: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="A class; give each (default: the labels).")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Of the function, such as max_tokens=20; several may be given."
-        ),
-    ] = None,
+    option: common.FunctionOptions = None,
     field: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Of llm_extract's fields, the one that the label is for."),
     ] = None,
-    rows: NumRows = None,
-    seed: Seed = 0,
-    db: OnlyRead = None,
-    examples: WithExamples = False,
+    rows: common.NumRows = None,
+    seed: common.Seed = 0,
+    db: common.OnlyRead = None,
+    examples: common.WithExamples = False,
     part: Annotated[Part | None, typer.Option(help="Write this table (default: all; csv: summary).")] = None,
     format: Annotated[Format, typer.Option(help="How to write the tables.")] = Format.table,
     cache: Annotated[

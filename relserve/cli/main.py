@@ -21,7 +21,7 @@ from relserve.cli.ask.command import ask_command
 from relserve.cli.batches import app as batches_app
 from relserve.cli.cache import app as cache_app
 from relserve.cli.calibrate_command import app as calibrate_app
-from relserve.cli.common_options import Model
+from relserve.cli.common_options import KeptAnswers, Model, WithExamples
 from relserve.cli.engine import app as engine_app
 from relserve.cli.evaluate_command import evaluate_command
 from relserve.cli.fleet import app as fleet_app
@@ -79,13 +79,13 @@ def sql_command(
     db: Database = None,
     model: Model = None,
     format: Annotated[Format, typer.Option(help="How to write the result.")] = Format.table,
-    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+    examples: WithExamples = False,
     stats: Annotated[bool, typer.Option(help="Show llm_queries() on stderr at the end.")] = False,
     errors: Annotated[
         bool, typer.Option("--errors", help="Show the failed rows; without TEXT those of the last command.")
     ] = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw bars, a line or a histogram.")] = False,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    cache: KeptAnswers = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Instead, show what it would ask and cost, as relserve explain.")
     ] = False,
@@ -123,8 +123,8 @@ def shell_command(
     format: Annotated[
         Format, typer.Option("--format", help="How to write results at first; .mode changes it.")
     ] = Format.table,
-    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    examples: WithExamples = False,
+    cache: KeptAnswers = True,
     install: Annotated[
         bool, typer.Option("--install", help="Instead, compile the extension for the stock duckdb command.")
     ] = False,
@@ -162,7 +162,7 @@ def explain_command(
     text: Annotated[str, typer.Argument(help="One statement, a .sql file that holds it, or - for stdin.")],
     db: Database = None,
     model: Model = None,
-    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+    examples: WithExamples = False,
     sample: Annotated[
         int, typer.Option(min=0, help="Ask so many prompts of each call, to tell how sure the model is.")
     ] = 0,

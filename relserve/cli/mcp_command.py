@@ -8,23 +8,13 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import (
-    AskedCost,
-    AskedRows,
-    AskedTokens,
-    CallsAtOnce,
-    CallsPerMinute,
-    Model,
-    ShownRows,
-    WithExamples,
-    WorkSeconds,
-)
+from relserve.cli import common_options as common
 from relserve.errors import UsageError
 
 
 def mcp_command(
-    db: Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")] = None,
-    examples: WithExamples = False,
+    db: common.OnlyRead = None,
+    examples: common.WithExamples = False,
     http: Annotated[
         int | None,
         typer.Option(
@@ -37,18 +27,16 @@ def mcp_command(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
-    only_granted: Annotated[
-        bool, typer.Option("--only-granted", help="Users read only what they own or were granted.")
-    ] = False,
-    model: Model = None,
-    rows: ShownRows = 200,
-    seconds: WorkSeconds = 30.0,
-    max_rows: AskedRows = 1000,
-    max_tokens_total: AskedTokens = None,
-    max_cost: AskedCost = None,
-    calls_at_once: CallsAtOnce = 16,
-    calls_per_minute: CallsPerMinute = 240,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    only_granted: common.OnlyGranted = False,
+    model: common.Model = None,
+    rows: common.ShownRows = 200,
+    seconds: common.WorkSeconds = 30.0,
+    max_rows: common.AskedRows = 1000,
+    max_tokens_total: common.AskedTokens = None,
+    max_cost: common.AskedCost = None,
+    calls_at_once: common.CallsAtOnce = 16,
+    calls_per_minute: common.CallsPerMinute = 240,
+    cache: common.KeptAnswers = True,
 ) -> None:
     """Serve a DuckDB database to agents over the Model Context Protocol (MCP), for Claude, Cursor and others.
 

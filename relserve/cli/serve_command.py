@@ -7,16 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import (
-    AskedCost,
-    AskedRows,
-    AskedTokens,
-    CallsAtOnce,
-    CallsPerMinute,
-    Model,
-    ShownRows,
-    WorkSeconds,
-)
+from relserve.cli import common_options as common
 from relserve.errors import UsageError
 from relserve.server.options import PORT, ServerOptions
 
@@ -40,9 +31,9 @@ def serve_command(
     reserved_connections: Annotated[
         int, typer.Option(min=0, help="Of these, those that are kept for admins.")
     ] = 3,
-    model: Model = None,
-    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    model: common.Model = None,
+    examples: common.WithExamples = False,
+    cache: common.KeptAnswers = True,
     statement_timeout: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none."),
@@ -73,19 +64,17 @@ def serve_command(
         int | None,
         typer.Option(min=0, max=65535, metavar="PORT", help="Tools for agents over MCP, at /mcp."),
     ] = None,
-    mcp_rows: ShownRows = 200,
-    mcp_seconds: WorkSeconds = 30.0,
-    mcp_max_rows: AskedRows = 1000,
-    mcp_max_tokens_total: AskedTokens = None,
-    mcp_max_cost: AskedCost = None,
-    mcp_calls_at_once: CallsAtOnce = 16,
-    mcp_calls_per_minute: CallsPerMinute = 240,
+    mcp_rows: common.ShownRows = 200,
+    mcp_seconds: common.WorkSeconds = 30.0,
+    mcp_max_rows: common.AskedRows = 1000,
+    mcp_max_tokens_total: common.AskedTokens = None,
+    mcp_max_cost: common.AskedCost = None,
+    mcp_calls_at_once: common.CallsAtOnce = 16,
+    mcp_calls_per_minute: common.CallsPerMinute = 240,
     share_cache: Annotated[
         bool, typer.Option("--share-cache", help="Users share kept answers and the engine's prefix cache.")
     ] = False,
-    only_granted: Annotated[
-        bool, typer.Option("--only-granted", help="Users use only what they own or were granted.")
-    ] = False,
+    only_granted: common.OnlyGranted = False,
 ) -> None:
     """Serve a DuckDB database with llm functions over PostgreSQL's protocol.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relserve.cli.common_options import OnlyRead
+from relserve.cli.common_options import KeptAnswers, OnlyRead
 from relserve.cli.formats import Format
 from relserve.cli.loading import loading
 
@@ -42,7 +42,7 @@ def ask_command(
     ] = True,
     format: Annotated[Format, typer.Option(help="How to write the rows.")] = Format.table,
     stats: Annotated[bool, typer.Option(help="Show llm_steps() on stderr at the end.")] = False,
-    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    cache: KeptAnswers = True,
 ) -> None:
     """Ask a question about tables: shows the SQL that answers it, and its rows.
 
