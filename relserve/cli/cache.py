@@ -21,6 +21,7 @@ from relserve.cache.kept_batches import BatchBook
 from relserve.cache.kept_errors import FILE_NAME as ERRORS
 from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
 from relserve.cli.console import console
+from relserve.cli.plain_text import counted
 from relserve.errors import RelserveError, UsageError
 from relserve.settings import load
 from relserve.text2sql.retrieval.place import value_indexes, values_dir
@@ -165,7 +166,7 @@ def _clear_lengths(yes: bool) -> None:
         _ask(f"Delete {_of_lengths(files)}?")
     for path in files:
         path.unlink(missing_ok=True)
-    screen.print(f"deleted what was learnt of answers' lengths, of {_models(len(files))}")
+    screen.print(f"deleted what was learnt of answers' lengths, of {counted(len(files), 'model')}")
 
 
 def _clear_values(yes: bool) -> None:
@@ -179,7 +180,7 @@ def _clear_values(yes: bool) -> None:
     for index in indexes:
         shutil.rmtree(index, ignore_errors=True)
     left = len(value_indexes())
-    screen.print(f"deleted the values of {_databases(len(indexes) - left)}")
+    screen.print(f"deleted the values of {counted(len(indexes) - left, 'database')}")
 
 
 def _of_values(indexes: list[Path]) -> str:
@@ -187,11 +188,7 @@ def _of_values(indexes: list[Path]) -> str:
     if not indexes:
         return "none kept yet"
     size = sum(path.stat().st_size for index in indexes for path in index.rglob("*"))
-    return f"of {_databases(len(indexes))}, {_megabytes(size)} in {indexes[0].parent}"
-
-
-def _databases(count: int) -> str:
-    return f"{count} database" + ("" if count == 1 else "s")
+    return f"of {counted(len(indexes), 'database')}, {_megabytes(size)} in {indexes[0].parent}"
 
 
 def _of_lengths(files: list[Path]) -> str:
@@ -199,11 +196,7 @@ def _of_lengths(files: list[Path]) -> str:
     if not files:
         return "none learnt yet"
     size = sum(path.stat().st_size for path in files)
-    return f"of answers of {_models(len(files))}, {size / 1000:,.1f} kB in {files[0].parent}"
-
-
-def _models(count: int) -> str:
-    return f"{count} model" + ("" if count == 1 else "s")
+    return f"of answers of {counted(len(files), 'model')}, {size / 1000:,.1f} kB in {files[0].parent}"
 
 
 def seconds_of(text: str) -> float:

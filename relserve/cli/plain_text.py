@@ -17,3 +17,8 @@ def clock_text(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def counted(count: int, noun: str) -> str:
+    """So many things in words."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

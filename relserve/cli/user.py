@@ -11,6 +11,7 @@ import typer
 
 from relserve.call.durations import seconds_of
 from relserve.cli.console import console
+from relserve.cli.plain_text import counted
 from relserve.errors import UsageError
 from relserve.prices.price import dollars
 from relserve.server.rights.store import check_free, forget_user, rights_path
@@ -132,7 +133,7 @@ def add_command(
         users.put(replace(user, verifier=_verifier(password_stdin)))
     users.save()
     may = f"is added without a password: `relserve user key {name}`" if no_password else "may log in"
-    _say(f"{name} {may}; {file} has {_count(users)}")
+    _say(f"{name} {may}; {file} has {counted(len(users.all()), 'user')}")
 
 
 @app.command("list")
@@ -257,7 +258,7 @@ def key_command(
             raise UsageError(f"{name} has no key that ends with {revoke!r}; there is: {there}")
         users.put(replace(user, keys=left))
         users.save()
-        _say(f"{name} has {len(left)} key{'' if len(left) == 1 else 's'} left")
+        _say(f"{name} has {counted(len(left), 'key')} left")
         return
     secret, key = make_key()
     users.put(replace(user, keys=(*user.keys, key)))
@@ -272,7 +273,7 @@ def remove_command(name: Name, file: File = Path(FILE_NAME)) -> None:
     users.remove(name)
     users.save()
     forget_user(rights_path(file), name)
-    _say(f"{name} is gone; {file} has {_count(users)}")
+    _say(f"{name} is gone; {file} has {counted(len(users.all()), 'user')}")
 
 
 def _models(text: str | None) -> frozenset[str] | None:
@@ -316,11 +317,6 @@ def _verifier(from_stdin: bool) -> str:
     if not password:
         raise UsageError("the password is empty")
     return make_verifier(password)
-
-
-def _count(users: Users) -> str:
-    count = len(users.all())
-    return f"{count} user" + ("" if count == 1 else "s")
 
 
 def _say(text: str) -> None:
