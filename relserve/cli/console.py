@@ -22,3 +22,13 @@ def console(stderr: bool = False, file: TextIO | None = None) -> Console:
     own: dict[str, Any] = dict(stderr=stderr, file=file, emoji=False, markup=False, highlight=False)
     console = Console(**own)
     return console if console.is_terminal else Console(**own, width=PLAIN_WIDTH)
+
+
+def confirmed(question: str, default: bool) -> bool:
+    """What somebody at the terminal says; no where nobody can."""
+    from rich.prompt import Confirm
+
+    try:
+        return Confirm.ask(question, console=console(stderr=True), default=default)
+    except EOFError:
+        return False

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from rich.prompt import Confirm
-
 from relserve.api import Connection
-from relserve.cli.console import console
+from relserve.cli.console import confirmed
 from relserve.settings import load
 
 
@@ -21,12 +19,6 @@ def ask_before_spending(con: Connection, model: str | None = None) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     settings, spending = load(), con.session.spending
-    spending.confirm_above, spending.confirm = settings.confirm_above, _confirmed
+    spending.confirm_above = settings.confirm_above
+    spending.confirm = lambda question: confirmed(f"relserve: {question}", default=False)
     spending.default_is_priced = spending.prices.find(model or settings.model) is not None
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return Confirm.ask(f"relserve: {question}", console=console(stderr=True), default=False)
-    except EOFError:
-        return False

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
-from rich.prompt import Confirm
 
 from relserve.api import Connection
 from relserve.cli import demo
 from relserve.cli.ask.questions import Questions, typed_questions
 from relserve.cli.ask.source import QuestionSource, open_source
-from relserve.cli.console import console
+from relserve.cli.console import confirmed, console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 from relserve.cli.picture import bars_of, picture
@@ -85,14 +84,6 @@ def _answer_all(asker: QuestionDialogue, questions: Questions) -> None:
             sys.stderr.write(f"relserve: {error}\n")
 
 
-def _may_run(asked: str = "Run it?", default: bool = True) -> bool:
-    """What the user says; no where nobody can."""
-    try:
-        return Confirm.ask(asked, console=console(stderr=True), default=default)
-    except EOFError:
-        return False
-
-
 class QuestionDialogue:
     """Answers questions about one connection; each may go on from those before, where the model reads more
     than the question."""
@@ -115,7 +106,7 @@ class QuestionDialogue:
             self._answer_with_llm(question, error)
             return
         self._remember(question, found.sql)
-        if not self._manner.confirms or _may_run():
+        if not self._manner.confirms or confirmed("Run it?", default=True):
             self._write(found.arrow())
 
     def _answer_with_llm(self, question: str, error: UnlinkedWordsError) -> None:
@@ -130,10 +121,10 @@ class QuestionDialogue:
             if not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise error.retold(f"{error.problem} `relserve ask --with-llm` runs that query.")
             sys.stderr.write(f"relserve: {error}\n")
-            if not _may_run("Have a model read these rows' texts?", default=False):
+            if not confirmed("Have a model read these rows' texts?", default=False):
                 return
         self._remember(question, error.proposal)
-        if self._manner.with_llm and self._manner.confirms and not _may_run():
+        if self._manner.with_llm and self._manner.confirms and not confirmed("Run it?", default=True):
             return
         relation = self._con.sql(limited(error.proposal, parse_options(self._options).held_to))
         assert relation is not None
