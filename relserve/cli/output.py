@@ -20,6 +20,7 @@ from rich.table import Table
 from relserve.cli.columns import NAME_WIDTH, fitting, shortened
 from relserve.cli.console import console
 from relserve.cli.formats import Format
+from relserve.cli.picture import is_number
 
 MAX_CELL = 100  # characters of a cell that a table shows
 MAX_ROWS = 40  # rows that a table shows
@@ -124,7 +125,7 @@ def _write_lines(table: pa.Table, out: TextIO) -> None:
 
 
 def _write_markdown(table: pa.Table, out: TextIO) -> None:
-    sides = ["---:" if _is_number(field.type) else "---" for field in table.schema]
+    sides = ["---:" if is_number(field.type) else "---" for field in table.schema]
     for cells in (table.column_names, sides, *_rows(table, _text_column)):
         out.write("| " + " | ".join(map(_markdown_cell, cells)) + " |\n")
 
@@ -160,7 +161,7 @@ def _in_duckdb(table: pa.Table, expression: Callable[[str, pa.DataType], str]) -
 def _csv_column(name: str, kind: pa.DataType) -> str:
     if kinds.is_nested(kind):
         return f"to_json({name})::VARCHAR"
-    return name if _is_number(kind) or kinds.is_boolean(kind) else f"{name}::VARCHAR"
+    return name if is_number(kind) or kinds.is_boolean(kind) else f"{name}::VARCHAR"
 
 
 def _json_column(name: str, kind: pa.DataType) -> str:
@@ -174,10 +175,6 @@ def _text_column(name: str, kind: pa.DataType) -> str:
 
 def _table_column(name: str, kind: pa.DataType) -> str:
     return name if _is_float(kind) else f"{name}::VARCHAR"
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(kinds.is_integer(kind) or kinds.is_decimal(kind) or kinds.is_floating(kind))
 
 
 def _is_float(kind: pa.DataType) -> bool:
