@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from relserve.call.checks import one_of, text, texts, truth, whole
 from relserve.call.durations import seconds_of
 from relserve.call.option_specs import OptionSpec
-from relserve.errors import OptionError
 from relserve.text2sql.guard.limits import DEFAULT, StatementLimits, read_limits
 
 
@@ -114,20 +112,3 @@ class Text2SqlOptions:
             num_candidates=num_candidates, max_revisions=max_revisions,
             runs=effort.runs or num_candidates > 1,
         )  # fmt: skip
-
-
-def parse_options(given: Mapping[str, Any]) -> Text2SqlOptions:
-    """The options of a call; None counts as not given.
-
-    Args:
-        given: names and values as they came from SQL, JSON or Python.
-
-    Raises:
-        OptionError: unknown, of the wrong type, or out of range.
-    """
-    for name in given:
-        if name not in OPTIONS:
-            near = get_close_matches(name, OPTIONS, 1)
-            meant = f" Did you mean {near[0]}?" if near else ""
-            raise OptionError(f"text2sql() has no option {name!r}.{meant} It takes: {', '.join(OPTIONS)}")
-    return Text2SqlOptions(**{name: value for name, value in given.items() if value is not None})

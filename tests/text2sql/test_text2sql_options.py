@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from relserve_duckdb.text.question_options import options_of
 
 from relserve.errors import OptionError
 from relserve.text2sql.guard.limits import DEFAULT, NONE, StatementLimits
-from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
+from relserve.text2sql.options import EFFORTS, Text2SqlOptions
 
 
 @pytest.mark.parametrize(
@@ -20,10 +21,10 @@ from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
         ({"candidates": 2.5}, "candidates must be a whole number"),
         ({"max_revisions": 21}, "max_revisions must be from 0 to 20"),
         (
-            {"deadline_s": -1},
+            {"deadline": -1},
             "deadline must be from 0.001 seconds to 7 days, as in 30, '30 s' or INTERVAL 30 SECOND, not -1",
         ),
-        ({"deadline_s": "soon"}, "deadline must be a length of time, in seconds or as in .*, not 'soon'"),
+        ({"deadline": "soon"}, "deadline must be a length of time, in seconds or as in .*, not 'soon'"),
         ({"tables": []}, "tables must be a list of texts"),
         ({"tables": ["a", "a"]}, "tables holds 'a' more than once"),
         ({"grammar": "yes"}, "grammar must be true or false, not 'yes'"),
@@ -37,11 +38,11 @@ from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
 )
 def test_a_bad_value_says_what_is_allowed(given: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
-        parse_options(given)
+        options_of("text2sql", given)
 
 
 def test_what_is_not_given_is_decided_by_the_effort() -> None:
-    assert parse_options({"effort": "thorough", "model": None}).work == EFFORTS["thorough"]
+    assert options_of("text2sql", {"effort": "thorough", "model": None}).work == EFFORTS["thorough"]
     given = Text2SqlOptions(effort="quick", candidates=4, max_revisions=0).work
     assert (given.num_candidates, given.max_revisions) == (4, 0)
     assert given.runs  # for only results can vote
@@ -59,4 +60,4 @@ def test_a_deadline_may_be_an_interval() -> None:
     ],
 )  # fmt: skip
 def test_limits_that_are_not_named_stay(given: Any, expected: StatementLimits) -> None:
-    assert parse_options({"limits": given}).held_to == expected
+    assert options_of("text2sql", {"limits": given}).held_to == expected

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
+from relserve_duckdb.text.question_calls import TEXT2SQL
+from relserve_duckdb.text.question_options import options_of
 
 from relserve.api import Connection
 from relserve.cli import demo
@@ -20,7 +22,6 @@ from relserve.cli.picture import bars_of, picture
 from relserve.errors import Cancelled, RelserveError, UnlinkedWordsError
 from relserve.settings import load
 from relserve.text2sql.guard.limits import limited
-from relserve.text2sql.options import parse_options
 from relserve.text2sql.writers import reads_question_alone
 
 __all__ = ["Manner", "QuestionSource", "run"]
@@ -126,7 +127,7 @@ class QuestionDialogue:
         self._remember(question, error.proposal)
         if self._manner.with_llm and self._manner.confirms and not confirmed("Run it?", default=True):
             return
-        relation = self._con.sql(limited(error.proposal, parse_options(self._options).held_to))
+        relation = self._con.sql(limited(error.proposal, options_of(TEXT2SQL, self._options).held_to))
         assert relation is not None
         self._write(relation.to_arrow_table())
 
