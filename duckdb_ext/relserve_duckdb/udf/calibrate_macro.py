@@ -22,7 +22,6 @@ from relserve.session.calibrated_calls import (
     wanted_label,
 )
 from relserve_duckdb.udf.connection_state import ConnectionState
-from relserve_duckdb.udf.handlers import PlanningOnly
 from relserve_duckdb.udf.statement_run import StatementRun
 
 CALIBRATE = "llm_calibrate"
@@ -57,17 +56,12 @@ def calibrated(
     Raises:
         UsageError, ForbiddenError: the call is wrong, which is kept in the state, too.
     """
-    try:
+    with state.noting_errors():
         run = state.running()
         figures = [
             None if run is None else _row_of(_calibrated(state, run, name, rows or []))
             for name, rows in zip(names, labelled, strict=True)
         ]
-    except PlanningOnly:
-        raise
-    except BaseException as error:
-        state.error = error
-        raise
     return pa.array(figures, ROW)
 
 

@@ -16,7 +16,6 @@ from relserve.errors import UsageError
 from relserve.session.clusters import Clusters, find_clusters
 from relserve_duckdb.text.call_limits import TOPICS
 from relserve_duckdb.udf.connection_state import ConnectionState
-from relserve_duckdb.udf.handlers import PlanningOnly
 from relserve_duckdb.udf.similar_macro import count, vector
 
 CLUSTER = "llm_cluster"
@@ -79,14 +78,9 @@ def clustered(state: ConnectionState, numbers: Sequence[int | None], rows: pa.Ar
     Raises:
         UsageError: the call is wrong, which is kept in the state, too.
     """
-    try:
+    with state.noting_errors():
         state.running()
         found = [_clustered(state, k, each.values) for k, each in zip(numbers, rows, strict=True)]
-    except PlanningOnly:
-        raise
-    except BaseException as error:
-        state.error = error
-        raise
     return pa.array(found, pa.list_(ROW))
 
 

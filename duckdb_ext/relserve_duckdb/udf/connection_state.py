@@ -96,27 +96,30 @@ class ConnectionState:
         self._handler.check()
         return self.run if isinstance(self._handler, Running) else None
 
-    def call(self, function: str, columns: Sequence[Any]) -> Any:
-        """The UDF: answers of one chunk.
-
-        Raises:
-            RelserveError: kept in `error` too.
-        """
+    @contextmanager
+    def noting_errors(self) -> Iterator[None]:
+        """A UDF works inside; what it raises is kept in `error` too, but for PlanningOnly."""
         try:
-            return self._call(function, columns)
+            yield
         except PlanningOnly:
             raise
         except BaseException as error:
             self.error = error
             raise
 
-    def _call(self, function: str, columns: Sequence[Any]) -> Any:
-        handler = self._handler
-        handler.check()
-        kind = ARROW_TYPES[sql_type_of(function)]
-        chunk = read_chunk(function, columns)
-        if chunk is None:
-            return pa.nulls(len(columns[0]), kind)
-        for model in chunk.site.options.models:
-            self.session.model_hosts.check(model)
-        return to_arrow(handler.answer(chunk), kind)
+    def call(self, function: str, columns: Sequence[Any]) -> Any:
+        """The UDF: answers of one chunk.
+
+        Raises:
+            RelserveError: kept in `error` too.
+        """
+        with self.noting_errors():
+            handler = self._handler
+            handler.check()
+            kind = ARROW_TYPES[sql_type_of(function)]
+            chunk = read_chunk(function, columns)
+            if chunk is None:
+                return pa.nulls(len(columns[0]), kind)
+            for model in chunk.site.options.models:
+                self.session.model_hosts.check(model)
+            return to_arrow(handler.answer(chunk), kind)
