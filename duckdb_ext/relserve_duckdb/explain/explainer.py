@@ -37,7 +37,7 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Planning
 from relserve_duckdb.udf.plan_only import plan_only
 from relserve_duckdb.udf.question_site import QuestionSite
-from relserve_duckdb.udf.statement_parser import StatementParser
+from relserve_duckdb.udf.statement_parser import parse
 
 KEY = "llm_calls"  # of our row about them in the result of EXPLAIN
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
@@ -53,7 +53,6 @@ class Explainer:
     rehearsals: RehearsalBuilder
     expander: Expander
     late_calls: LateCalls
-    parser: StatementParser
 
     def explain(self, variables: Variables, query: Any, parameters: Any, sample: int = 0) -> Explanation:
         """What the llm calls of one statement would ask.
@@ -66,7 +65,7 @@ class Explainer:
             ModelError: a call's model is not to be had.
             duckdb.Error: the statement is wrong.
         """
-        statements = self.parser.parse(query, parameters)
+        statements = parse(self.raw, self.state, query, parameters)
         if len(statements) != 1:
             raise UsageError(f"explain_llm() takes one statement, not {len(statements)}")
         (statement,) = statements

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -12,21 +11,16 @@ from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.connection_state import ConnectionState
 
 
-@dataclass(frozen=True)
-class StatementParser:
-    """Parses the texts of one connection's caller."""
+def parse(
+    raw: duckdb.DuckDBPyConnection, state: ConnectionState, query: Any, parameters: Any = None
+) -> list[Statement]:
+    """The statements of a text, their calls checked; raises as `parse_checked` does.
 
-    raw: duckdb.DuckDBPyConnection
-    state: ConnectionState
-
-    def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
-        """The statements of a text, their calls checked; raises as `parse_checked` does.
-
-        The models that it names are the caller's own from now on, and what runs in its statements' place is
-        noted for errors that quote it.
-        """
-        self.state.session.model_hosts.note(getattr(query, "query", query), parameters)
-        statements = parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
-        if stand_ins := [each.stand_in for each in statements if each.stand_in is not None]:
-            self.state.stand_ins = stand_ins
-        return statements
+    The models that it names are the caller's own from now on, and what runs in its statements' place is
+    noted for errors that quote it.
+    """
+    state.session.model_hosts.note(getattr(query, "query", query), parameters)
+    statements = parse_checked(raw, query, parameters, state.client.warn_of_constant)
+    if stand_ins := [each.stand_in for each in statements if each.stand_in is not None]:
+        state.stand_ins = stand_ins
+    return statements

@@ -32,7 +32,6 @@ from relserve_duckdb.udf.client import Client, Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Unread
 from relserve_duckdb.udf.macros import Functions
-from relserve_duckdb.udf.statement_parser import StatementParser
 from relserve_duckdb.user.cursors import Cursors
 from relserve_duckdb.user.error_mapping import own_errors
 from relserve_duckdb.user.methods import CHAINED, EARLIER, FETCHES, RELATIONS
@@ -79,11 +78,11 @@ class Connection:
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         state, calls, ahead = self._state, self._indirect_calls, prefetch and memo
         rehearsals = RehearsalBuilder(raw, state, self._functions, calls)
-        expander, parser = Expander(raw, state, self._asker), StatementParser(raw, state)
+        expander = Expander(raw, state, self._asker)
         late = LateCalls(raw, state, calls, rehearsals.one_shot_in, ahead)
-        self._explainer = Explainer(raw, state, calls, rehearsals, expander, late, parser)
+        self._explainer = Explainer(raw, state, calls, rehearsals, expander, late)
         self._describer = Describer(raw, state, calls, expander)
-        self._runner = Runner(raw, state, calls, rehearsals, self._explainer, expander, late, parser, ahead)
+        self._runner = Runner(raw, state, calls, rehearsals, self._explainer, expander, late, ahead)
 
     @property
     def last_sql(self) -> str | None:

@@ -35,7 +35,7 @@ from relserve_duckdb.text.statements import Statement, read_select, split
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
-from relserve_duckdb.udf.statement_parser import StatementParser
+from relserve_duckdb.udf.statement_parser import parse
 from relserve_duckdb.user.error_mapping import behind
 from relserve_duckdb.user.watched_results import watched_batches, watched_rows
 
@@ -59,7 +59,6 @@ class Runner:
     explainer: Explainer
     expander: Expander
     late_calls: LateCalls
-    parser: StatementParser
     prefetches: bool
     only_reads: bool = False
     held_by: Watchdog | None = None
@@ -75,7 +74,7 @@ class Runner:
             UsageError: a call is wrong; nothing of the text has run then.
             RelserveError: the engine failed, or a row failed under on_error := 'raise'.
         """
-        statements = self.parser.parse(query, parameters)
+        statements = parse(self.raw, self.state, query, parameters)
         self.only_reads = all(statement.reads for statement in statements)
         if not statements:  # nothing but a comment
             return
@@ -97,7 +96,7 @@ class Runner:
 
     def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
         """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
-        statements = self.parser.parse(query, kwargs.get("params"))
+        statements = parse(self.raw, self.state, query, kwargs.get("params"))
         if not statements:  # nothing but a comment
             return variables.call(self.raw.sql, query, **kwargs), Reading.PREFETCH
         *first, last = statements
@@ -142,7 +141,7 @@ class Runner:
 
     def explain(self, variables: Variables, query: Any, parameters: Any, sample: int) -> Explanation:
         """See `Explainer.explain`; of a column that is made or refreshed, what that would ask."""
-        for statement in self.parser.parse(query, parameters) if mentions_calls(str(query)) else ():
+        for statement in parse(self.raw, self.state, query, parameters) if mentions_calls(str(query)) else ():
             if (asking := self.fresh_columns.asking(statement, parameters)) is not None:
                 query, parameters = asking, None
         return self.explainer.explain(variables, query, parameters, sample)
@@ -167,7 +166,7 @@ class Runner:
 
     def runnable(self, query: Any) -> Any:
         """What to hand to DuckDB for a whole text, which is checked; raises as `parse_checked` does."""
-        statements = [self.expander.expanded(each, None)[0] for each in self.parser.parse(query)]
+        statements = [self.expander.expanded(each, None)[0] for each in parse(self.raw, self.state, query)]
         if all(statement.stand_in is None for statement in statements):
             return query
         return "".join(statement.text for statement in statements)
