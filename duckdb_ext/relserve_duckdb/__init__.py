@@ -6,9 +6,9 @@ import duckdb
 
 from relserve.errors import UsageError
 from relserve.session.session import Session
+from relserve.text2sql.catalog.relations import in_transaction
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.questions.asker import Pipeline
-from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.user.connection import Connection
 from relserve_duckdb.user.python_client import PythonClient

@@ -13,6 +13,7 @@ from relserve.errors import ForbiddenError, UsageError
 from relserve.linking.schema import literal, quoted
 from relserve.session.cached_answers import ask_fingerprint
 from relserve.session.history import QueryRecord
+from relserve.text2sql.catalog.relations import in_transaction
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.fresh.calls import FreshCall, is_call, read_call
 from relserve_duckdb.fresh.expression import ColumnExpression, read_expression
@@ -25,7 +26,6 @@ from relserve_duckdb.fresh.memory import (
     remember,
 )
 from relserve_duckdb.fresh.tables import OwnTable, find_table
-from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import Statement

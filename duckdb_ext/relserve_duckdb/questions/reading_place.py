@@ -9,7 +9,7 @@ from typing import NamedTuple
 import duckdb
 
 from relserve.errors import UsageError
-from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
+from relserve.text2sql.catalog.relations import in_transaction
 
 _LOOK = """
 SELECT system.main.current_setting('search_path'),

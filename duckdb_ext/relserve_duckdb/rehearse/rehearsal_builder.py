@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import duckdb
 
+from relserve.text2sql.catalog.relations import in_transaction
 from relserve_duckdb.rehearse.filter_shape import FilterShape, find_filter_shape
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.text.calls import are_independent, by_name, look_alike_behind_guards
@@ -153,16 +154,6 @@ class RehearsalBuilder:
             self._second = self.raw.cursor()
             self.functions.create_macros(self._second)
         return self._second
-
-
-def in_transaction(run: Callable[[str], Any]) -> bool:
-    """Whether a connection is inside BEGIN .. COMMIT: only then two statements share a transaction.
-
-    Args:
-        run: the connection's `execute`, which ends an unread result, or its `sql`, which refuses to.
-    """
-    one, other = (run("SELECT system.main.txid_current()").fetchall() for _ in range(2))
-    return bool(one == other)
 
 
 def _parameters_used(parameters: Any, statement: Statement, names: set[str]) -> Any:

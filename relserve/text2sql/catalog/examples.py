@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from relserve.linking.schema import quoted
-from relserve.text2sql.catalog.relations import CatalogRelation, Place
+from relserve.text2sql.catalog.relations import CatalogRelation, Place, in_transaction
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,7 @@ class RowReader:
     ) -> None:
         self._con, self._asking, self._cancel = con, asking, cancel or threading.Event()
         self._until = time.monotonic() + seconds
-        one, other = (con.execute("SELECT system.main.txid_current()").fetchall() for _ in range(2))
-        self._in_transaction = one == other
+        self._in_transaction = in_transaction(con.execute)
 
     def examples(self, relation: CatalogRelation, column: str, num_values: int) -> tuple[str, ...]:
         """The most frequent values of a text column among some rows; no long ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -115,6 +115,16 @@ def views_of(con: duckdb.DuckDBPyConnection) -> list[CatalogRelation]:
         CatalogRelation(database, schema, name, comment, num_rows, sql or "")
         for database, schema, name, comment, num_rows, sql in con.execute(_VIEWS).fetchall()
     ]
+
+
+def in_transaction(run: Callable[[str], Any]) -> bool:
+    """Whether a connection is inside BEGIN .. COMMIT: only then two statements share a transaction.
+
+    Args:
+        run: the connection's `execute`, which ends an unread result, or its `sql`, which refuses to.
+    """
+    one, other = (run("SELECT system.main.txid_current()").fetchall() for _ in range(2))
+    return bool(one == other)
 
 
 def binds(con: duckdb.DuckDBPyConnection, relation: CatalogRelation) -> bool:

@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from relserve.errors import UsageError
 from relserve.linking.schema import Schema
+from relserve.text2sql.catalog.relations import in_transaction
 from relserve.text2sql.guard.check import checked
 from relserve.text2sql.guard.deadline import LATE_S, deadline
 from relserve.text2sql.guard.functions import DatabaseFunctions, read_functions
 from relserve.text2sql.guard.limits import DEFAULT, StatementLimits, limit_error
 from relserve.text2sql.guard.watchdog import Watchdog
-
-_TRANSACTION = "SELECT system.main.txid_current()"
 
 
 class GuardedConnection:
@@ -113,18 +112,13 @@ class GuardedConnection:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """A transaction that writes nothing, and is always ended; no interrupt comes any more at its end."""
-        if self._is_in_transaction():
+        if in_transaction(self._con.execute):
             raise UsageError("generated SQL runs outside a transaction: end it, or give a cursor instead")
         self._con.execute("BEGIN TRANSACTION READ ONLY")
         try:
             yield
         finally:
             self._con.execute("ROLLBACK")
-
-    def _is_in_transaction(self) -> bool:
-        """Whether two statements are in one; a BEGIN to see it would abort the user's."""
-        first, second = (self._con.execute(_TRANSACTION).fetchall() for _ in range(2))
-        return bool(first == second)
 
     @cached_property
     def _functions(self) -> DatabaseFunctions:
