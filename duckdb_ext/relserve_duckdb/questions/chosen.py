@@ -9,12 +9,11 @@ import duckdb
 
 from relserve.text2sql.guard.check import tables_read
 from relserve.text2sql.guard.tables import CatalogTable, Path
-
-_MAY_END = (duckdb.token_type.comment, duckdb.token_type.operator)
+from relserve.text2sql.prompts.replies import bare
 
 
 class ChosenQuery(NamedTuple):
-    """One SELECT, without a semicolon or comments at its end.
+    """One SELECT without semicolons, and without comments around it, which may swallow what follows.
 
     Attributes:
         meant: the tables and views that each of its names can mean.
@@ -31,16 +30,4 @@ def chosen(con: duckdb.DuckDBPyConnection, sql: str) -> ChosenQuery:
         UnsafeSqlError: it is more than a SELECT over tables.
     """
     reads = tables_read(con, sql, None)
-    return ChosenQuery(bare(sql), {read.path: read.meant for read in reads})
-
-
-def bare(sql: str) -> str:
-    """A statement without the semicolons and comments at its end, which may not swallow what follows it."""
-    data = sql.encode()
-    end = len(data)
-    for start, kind in reversed(duckdb.tokenize(sql)):
-        text = data[start:end].strip()
-        if kind not in _MAY_END or (kind == duckdb.token_type.operator and text.strip(b";").strip()):
-            break
-        end = start
-    return data[:end].decode().strip()
+    return ChosenQuery(bare(sql) or "", {read.path: read.meant for read in reads})

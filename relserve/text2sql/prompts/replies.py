@@ -32,14 +32,14 @@ def sql_in(reply: str) -> str | None:
     told = _THOUGHTS.sub("", reply).strip()
     fenced = [text for language, text in _FENCE.findall(told) if language.lower() in ("", "sql", "duckdb")]
     if fenced:
-        return _clean(fenced[-1])
+        return bare(fenced[-1])
     found = json_in(told, dict) or {}
     if isinstance(found.get("sql"), str):
-        return _clean(found["sql"])
+        return bare(found["sql"])
     query = _QUERY.search(told)
     if query is None:
         return None
-    return _clean(
+    return bare(
         re.split(r";[ \t]*\n[ \t]*\n|```|\n[ \t]*\n(?=[A-Z][a-z]+ [a-z]+)", query[1], maxsplit=1)[0]
     )
 
@@ -64,7 +64,7 @@ def json_in(reply: str, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
     return None
 
 
-def _clean(sql: str) -> str | None:
+def bare(sql: str) -> str | None:
     """The statement alone: without comments before and after it, and its semicolon; None: nothing is left.
 
     Where there are several statements, all of them stay, for the guard to refuse.

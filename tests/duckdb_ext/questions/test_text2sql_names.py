@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from questions.recorded_answers import asking
-from relserve_duckdb.questions.chosen import bare
 
 from relserve.errors import UsageError
+from relserve.text2sql.prompts.replies import bare
 
 COUNT = "SELECT count(*) AS n FROM beers"
 HIDING = [
