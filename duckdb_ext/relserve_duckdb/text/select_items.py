@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sqlglot import TokenType
 
@@ -18,31 +17,24 @@ _ENDING = frozenset(
 )  # fmt: skip
 
 
-@dataclass
-class _Brackets:
-    """What is inside one pair of brackets, or outside of all."""
-
-    item: int | None = None  # the first token of the item that is open
-
-
 def select_items(tokens: Tokens) -> Iterator[TokenSpan]:
     """The items, an inner SELECT's before the one that it stands in."""
-    nested = [_Brackets()]
+    nested: list[int | None] = [None]  # in each pair of brackets, the first token of the item that is open
     for i, token in enumerate(tokens):
-        kind, inside = token.token_type, nested[-1]
+        kind, first = token.token_type, nested[-1]
         if kind in OPENING:
-            nested.append(_Brackets())
+            nested.append(None)
             continue
         ends = kind in CLOSING or (kind in _ENDING and not _is_within_item(tokens, i))
-        if inside.item is not None and inside.item < i and (ends or kind is TokenType.COMMA):
-            yield TokenSpan(inside.item, i - 1)
-            inside.item = None if ends else i + 1
+        if first is not None and first < i and (ends or kind is TokenType.COMMA):
+            yield TokenSpan(first, i - 1)
+            nested[-1] = None if ends else i + 1
         if kind is TokenType.SELECT:
-            inside.item = _first_item(tokens, i + 1)
+            nested[-1] = _first_item(tokens, i + 1)
         if kind in CLOSING and len(nested) > 1:
             nested.pop()
-    if nested[0].item is not None and nested[0].item < len(tokens):
-        yield TokenSpan(nested[0].item, len(tokens) - 1)
+    if nested[0] is not None and nested[0] < len(tokens):
+        yield TokenSpan(nested[0], len(tokens) - 1)
 
 
 def _first_item(tokens: Tokens, i: int) -> int:
