@@ -36,7 +36,7 @@ from relserve_duckdb.text.calls import by_name, find_calls
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.parameters import find_parameters, masked
 from relserve_duckdb.text.select_items import select_items
-from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced
+from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced, with_numbers
 from relserve_duckdb.text.statements import Statement, parse_tree, standing_in
 from relserve_duckdb.text.tokens import tokens_of
 from relserve_duckdb.udf.client import Variables
@@ -121,8 +121,7 @@ class LateCalls:
         self, variables: Variables, statement: Statement, parameters: Mapping[str, Any]
     ) -> StandIn | None:
         """The text with every query in it rewritten that can be; None for none."""
-        marks = [place for place in find_parameters(statement.text) if statement.text[place.start] == "?"]
-        whole = replaced(statement.text, [TextPiece(f"${each.name}", each.start, each.end) for each in marks])
+        whole = with_numbers(statement.text)
         if self.indirect_calls.calling_definitions(statement.text) and statement.is_verbatim:
             query = parse_tree(statement.rehearsal)
             views = [] if query is None else with_views(tokens_of(whole.text), query, self._view)

@@ -18,13 +18,13 @@ from relserve.text2sql.guard.limits import limited
 from relserve_duckdb.questions.arguments import Question, question_of
 from relserve_duckdb.questions.asker import Asker
 from relserve_duckdb.questions.chosen import ChosenQuery
-from relserve_duckdb.questions.embedding import embedded, qualified_for
+from relserve_duckdb.questions.qualifying import hidden_in, qualified
 from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.macros import has_parameters, makes_macro
 from relserve_duckdb.text.parameters import find_parameters
 from relserve_duckdb.text.question_calls import TEXT2SQL, QuestionCall, find_question_calls
 from relserve_duckdb.text.quoted_errors import quoted
-from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced
+from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced, with_numbers
 from relserve_duckdb.text.statements import Statement, only_explains, split, standing_in
 from relserve_duckdb.udf.connection_state import ConnectionState
 
@@ -77,19 +77,21 @@ class Expander:
         if not statement.questions:
             return statement, parameters
         written = statement.runnable if isinstance(statement.runnable, str) else statement.text
-        numbered = _numbered(written)
+        numbered = with_numbers(written)
         _check_macro(numbered.text)
         calls = find_question_calls(numbered.text)
         given = by_name(parameters)
         questions = [self._question(numbered, call, given) for call in calls]
         sql_of = queries(numbered, questions)
         chosen = [sql_of[question] for question in questions]
-        sqls = qualified_for(self.raw, numbered, calls, chosen)
+        around = replaced(numbered.text, [TextPiece("", call.start, call.end) for call in calls]).text
+        is_hidden = hidden_in(around)
+        sqls = [qualified(self.raw, each, is_hidden) for each in chosen]
         held = [limited(sql, each.options.held_to) for sql, each in zip(sqls, questions, strict=True)]
-        text = embedded(numbered, calls, held)
+        text = _embedded(numbered, calls, held)
         found = standing_in(self.raw, text, [each.sql for each in chosen])
         self.state.stand_ins = [*self.state.stand_ins, found.stand_in or text]
-        self.asker.last_sql = standing_in(self.raw, embedded(numbered, calls, sqls), ()).text
+        self.asker.last_sql = standing_in(self.raw, _embedded(numbered, calls, sqls), ()).text
         return found, _left(parameters, numbered.text, found.text)
 
     def _question(self, text: StandIn, call: QuestionCall, parameters: Mapping[str, Any]) -> Question:
@@ -129,11 +131,13 @@ def _check_macro(text: str) -> None:
         )
 
 
-def _numbered(written: str) -> StandIn:
-    """A text with `$1` for the first `?`: its parameters must keep their values when some go away."""
-    places = find_parameters(written)
-    marks = [place for place in places if written[place.start : place.end] == "?"]
-    return replaced(written, [TextPiece(f"${place.name}", place.start, place.end) for place in marks])
+def _embedded(text: StandIn, calls: Sequence[QuestionCall], queries: Sequence[str]) -> StandIn:
+    """A text with queries in the place of its calls, as subqueries in brackets."""
+    parts = []
+    for call, query in zip(calls, queries, strict=True):
+        alias = "" if call.has_alias else f" AS {TEXT2SQL}"
+        parts.append(TextPiece(f"({query}){alias}", call.start, call.end))
+    return text.then(replaced(text.text, parts))
 
 
 def _left(parameters: Any, text: str, expanded: str) -> Any:

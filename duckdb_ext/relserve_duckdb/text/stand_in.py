@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from relserve_duckdb.text.parameters import find_parameters
+
 
 class TextPiece(NamedTuple):
     """A part of a text that runs.
@@ -82,3 +84,9 @@ def replaced(written: str, parts: Iterable[TextPiece]) -> StandIn:
     if done < len(written):
         pieces.append(TextPiece(None, done, len(written)))
     return StandIn(written, tuple(pieces))
+
+
+def with_numbers(written: str) -> StandIn:
+    """A text with `$1` for the first `?`: its parameters must keep their values when some go away."""
+    marks = [place for place in find_parameters(written) if written[place.start] == "?"]
+    return replaced(written, [TextPiece(f"${place.name}", place.start, place.end) for place in marks])
