@@ -1,4 +1,4 @@
-"""pyarrow tables, batches and arrays, and whatever else gives its columns through Arrow's C interface."""
+"""pyarrow tables and batches, and whatever gives its columns through Arrow's C interface."""
 
 from __future__ import annotations
 
@@ -8,42 +8,14 @@ import pyarrow as pa
 
 
 class ArrowFrame:
-    """A pyarrow Table, or anything that makes one; answers are a ChunkedArray."""
+    """A pyarrow Table or RecordBatch; answers are what its columns are, a ChunkedArray or an Array."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-        self.names, self.num_rows = table.column_names, table.num_rows
-
-    def column(self, i: int) -> pa.ChunkedArray:
-        return self._table.column(i)
-
-    def wrap(self, answers: pa.Array, name: str) -> Any:
-        return pa.chunked_array([answers])
-
-
-class ArrowBatch:
-    """A pyarrow RecordBatch; answers are an Array, which is what a batch is made of."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-        self.names, self.num_rows = batch.schema.names, batch.num_rows
-
-    def column(self, i: int) -> pa.Array:
-        return self._batch.column(i)
-
-    def wrap(self, answers: pa.Array, name: str) -> Any:
-        return answers
-
-
-class ArrowColumn:
-    """A pyarrow Array or ChunkedArray by itself; answers have its form."""
-
-    def __init__(self, column: pa.Array | pa.ChunkedArray) -> None:
-        self._column = column
-        self.names, self.num_rows = ["value"], len(column)
+    def __init__(self, data: pa.Table | pa.RecordBatch) -> None:
+        self._data = data
+        self.names, self.num_rows = data.schema.names, data.num_rows
 
     def column(self, i: int) -> pa.Array | pa.ChunkedArray:
-        return self._column
+        return self._data.column(i)
 
     def wrap(self, answers: pa.Array, name: str) -> Any:
-        return pa.chunked_array([answers]) if isinstance(self._column, pa.ChunkedArray) else answers
+        return pa.chunked_array([answers]) if isinstance(self._data, pa.Table) else answers

@@ -14,7 +14,7 @@ from relserve_duckdb.user.variables import is_one_shot
 
 from relserve.errors import UsageError
 from relserve.frames import relations
-from relserve.frames.arrow_frames import ArrowBatch, ArrowColumn, ArrowFrame
+from relserve.frames.arrow_frames import ArrowFrame
 from relserve.frames.call import Answered, Call, Source, warn
 
 
@@ -44,12 +44,10 @@ def source_of(data: Any, function: str) -> Source:
     Raises:
         UsageError: the data is of no known kind.
     """
-    if isinstance(data, pa.Table):
-        return ArrowFrame(data)
-    if isinstance(data, pa.RecordBatch):
-        return ArrowBatch(data)
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
-        return ArrowColumn(data)
+        data = (pa.table if isinstance(data, pa.ChunkedArray) else pa.record_batch)([data], ["value"])
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return ArrowFrame(data)
     if _is_of("pandas", ("DataFrame", "Series"), data):
         made: Source = import_module("relserve.frames.pandas_frames").PandasFrame(data)
         return made
