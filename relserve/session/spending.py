@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import NamedTuple
 
 from relserve.call.options import CAPS, Options
@@ -131,9 +132,7 @@ class Spending:
 
 
 def _refuse_over(cap: SpendingCap, calls: Sequence[Foreseen]) -> None:
-    total = Amounts()
-    for call in calls:
-        total = total.plus(call.amounts)
+    total = reduce(Amounts.plus, [call.amounts for call in calls], Amounts())
     over = cap.exceeded_with(total) if total.rows else ""
     if over:
         rows = cap.spent.rows
@@ -145,10 +144,7 @@ def _refuse_over(cap: SpendingCap, calls: Sequence[Foreseen]) -> None:
 
 def _told(calls: Sequence[Foreseen]) -> str:
     """E.g. "about 12,400 rows, 3.1 M tokens, 0.47 USD"."""
-    total = Amounts()
-    for call in calls:
-        total = total.plus(call.amounts)
-    rows, tokens, cost = total
+    rows, tokens, cost = reduce(Amounts.plus, [call.amounts for call in calls], Amounts())
     known = all(call.likely is not None and call.likely.cost is not None for call in calls)
     bound = "at most" if any(call.at_most for call in calls) else "about"
     count = f"{tokens / 1e6:,.1f} M" if tokens >= 1e6 else f"{tokens:,.0f}"
