@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -113,9 +112,8 @@ class CascadedRelQuery(OpenRelQuery):
             OptionError: also where the small model tells no probability.
         """
         told = self._told(folded, inputs, progress)
-        # In the order of the prompts: a table's rows come in any order, and the same rows are to be asked.
-        order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
-        rows = self._rows([told[row] for row in order], [folded.prompts[row] for row in order])
+        order = folded.order
+        rows = self._rows([told[row] for row in order], folded.seed)
         known: dict[int, Answer] = {}
         while batch := rows.rows_to_ask(known):
             came = super().ask_folded(folded.part([order[at] for at in batch]), inputs, progress=progress)
@@ -133,9 +131,7 @@ class CascadedRelQuery(OpenRelQuery):
         self._proxy.close(error)
         super().close(error)
 
-    def _rows(self, told: Sequence[Answer], prompts: Sequence[str]) -> CascadeRows:
-        """The rows of a round, which draw the same sample in SQL and as a dataframe, today and tomorrow."""
-        seed = zlib.crc32("\n".join(prompts).encode(errors="replace"))
+    def _rows(self, told: Sequence[Answer], seed: int) -> CascadeRows:
         function, options = self.site.function, self._options
         if options.cascade == EMBEDDING:
             return LearntRows(function, vectors_of(told), options, seed)

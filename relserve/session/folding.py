@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -38,6 +39,16 @@ class FoldedRows(NamedTuple):
     def keys(self) -> Sequence[Key]:
         """What tells the distinct prompts apart: themselves, and the grammars of their replies."""
         return self.prompts if self.grammars is None else _keys(self.prompts, self.grammars)
+
+    @property
+    def order(self) -> list[int]:
+        """The numbers of the prompts by their texts: rows come in any order, and the same are to be asked."""
+        return sorted(range(len(self.prompts)), key=self.prompts.__getitem__)
+
+    @property
+    def seed(self) -> int:
+        """Of what is drawn among them: the same in SQL and as a dataframe, today and tomorrow."""
+        return zlib.crc32("\n".join(sorted(self.prompts)).encode(errors="replace"))
 
     def part(self, numbers: Sequence[int]) -> FoldedRows:
         """Some of the distinct prompts, by their numbers, as the rows of a round."""

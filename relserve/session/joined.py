@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -66,8 +65,7 @@ class JoinedRelQuery(RelQueryInRounds):
         num_new_rows: int | None = None,
     ) -> list[Answer]:
         """As `RelQueryInRounds.ask_folded`; whatever is enough, all pairs of the round get an answer."""
-        # In the order of the prompts: the pairs come in any order, and the same ones are to be asked.
-        order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
+        order = folded.order
         first = {number: row for row, number in reversed(list(enumerate(folded.prompt_of_row)))}
         table = pair_table(self.site.binding.used, [inputs[first[number]] for number in order])
         if isinstance(table, str):
@@ -80,7 +78,7 @@ class JoinedRelQuery(RelQueryInRounds):
             ),
             partial(self._ask_lists, table),
             lambda: ranks(table.pairs, *self._vectors(table)),
-            zlib.crc32("\n".join(folded.prompts[each] for each in order).encode(errors="replace")),
+            folded.seed,
         )
         options = self.site.options
         targets = None

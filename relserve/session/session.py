@@ -281,8 +281,7 @@ class Session:
         engine, rel_id = self.find_engine(site.options.model), new_rel_id()
         submission = submission_of(site, rel_id, folded, self.cache_salt)
         if self.sorts:
-            order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
-            submission = submission.part(order, None)
+            submission = submission.part(folded.order, None)
         record = QueryRecord(
             rel_id, site.function, site.binding.template.text, engine.model,
             sum(folded.num_rows_of) + folded.num_null, num_distinct=len(folded.prompts),
