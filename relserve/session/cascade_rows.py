@@ -15,7 +15,7 @@ import numpy as np
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
 from relserve.policies.cascading.accuracy import AccuracyCascade
-from relserve.policies.cascading.policy import FloatArray, Targets
+from relserve.policies.cascading.policy import FloatArray, Outcome, Targets
 from relserve.policies.cascading.variants import DEFAULT, make
 
 SHARE = 0.95  # each target of a call that says nothing of it
@@ -64,15 +64,7 @@ class FilterRows:
     def result(self, answers: Mapping[int, Answer]) -> CascadeResult:
         """See `CascadeRows`."""
         found = self._cascade.outcome(self._scores, _kept(answers))
-        reached = [
-            f"{name} at least {bound:.2f}"
-            for name, bound, wanted in (
-                ("precision", found.precision, self._targets.precision),
-                ("recall", found.recall, self._targets.recall),
-            )
-            if wanted is not None
-        ]
-        told = f"true from {found.upper:.3g}, false below {found.lower:.3g}; {', '.join(reached)}"
+        told = f"true from {found.upper:.3g}, false below {found.lower:.3g}; {reached(found, self._targets)}"
         return CascadeResult(found.kept.tolist(), told, found.num_asked)
 
 
@@ -127,6 +119,12 @@ def targets_of(options: Options) -> Targets:
     if precision is None and recall is None:
         precision = recall = SHARE
     return Targets(precision, recall, options.confidence or SHARE)
+
+
+def reached(found: Outcome, targets: Targets) -> str:
+    """What is reached of the targets, in words."""
+    both = (("precision", found.precision, targets.precision), ("recall", found.recall, targets.recall))
+    return ", ".join(f"{name} at least {bound:.2f}" for name, bound, wanted in both if wanted is not None)
 
 
 def failed_all(answers: Collection[Answer]) -> Answer | None:

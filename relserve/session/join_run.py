@@ -22,7 +22,7 @@ from relserve.policies.cascading.variants import DEFAULT, make
 from relserve.policies.joining.agreement import AgreementCheck, strata_of
 from relserve.policies.joining.bicliques import bicliques
 from relserve.policies.joining.plans import JoinPlan, JoinSizes, plans, resized
-from relserve.session.cascade_rows import failed_all
+from relserve.session.cascade_rows import failed_all, reached
 from relserve.session.join_verdicts import NO, UNTOLD, YES, AskLists, JoinVerdicts
 from relserve.session.pair_table import PairTable
 
@@ -171,14 +171,7 @@ class JoinRun:
         while batch := cascade.rows_to_ask(scores, self._kept):
             self._ask(batch)
         found = cascade.outcome(scores, self._kept)
-        reached = [
-            f"{name} at least {bound:.2f}"
-            for name, bound, wanted in (
-                ("precision", found.precision, targets.precision), ("recall", found.recall, targets.recall)
-            )
-            if wanted is not None
-        ]  # fmt: skip
-        return self._answered(found.kept, f"{told}; {', '.join(reached)}")
+        return self._answered(found.kept, f"{told}; {reached(found, targets)}")
 
     def _answered(self, kept: npt.NDArray[np.bool_], told: str) -> JoinResult:
         """What was asked has its answer, every other pair that of the plan."""
