@@ -49,12 +49,7 @@ class DecisionCalibration:
     @property
     def summary(self) -> pa.Table:
         """One row: Brier score and expected calibration error, before and after, of rows left out."""
-        found = self.report
-        return pa.table({
-            "name": [found.name], "method": [found.method], "rows": [found.num_rows],
-            "brier_before": [found.brier_before], "brier_after": [found.brier_after],
-            "error_before": [found.error_before], "error_after": [found.error_after],
-        })  # fmt: skip
+        return pa.Table.from_pylist([self.report.row])
 
     @property
     def reliability(self) -> pa.Table:

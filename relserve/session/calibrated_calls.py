@@ -52,6 +52,14 @@ class CalibrationReport:
     bins_before: Sequence[ReliabilityBin]
     bins_after: Sequence[ReliabilityBin]
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its figures, by the names of columns."""
+        return dict(
+            name=self.name, method=self.method, rows=self.num_rows, brier_before=self.brier_before,
+            brier_after=self.brier_after, error_before=self.error_before, error_after=self.error_after,
+        )  # fmt: skip
+
 
 def can_be_calibrated(site: CallSite) -> bool:
     """Whether it is a call of llm_prob or llm_probs."""

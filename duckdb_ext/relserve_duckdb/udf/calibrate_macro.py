@@ -27,12 +27,11 @@ from relserve_duckdb.udf.statement_run import StatementRun
 CALIBRATE = "llm_calibrate"
 # Key, name, and of each row its probabilities in JSON and its label.
 PARAMETERS = ["BIGINT", "VARCHAR", "STRUCT(given VARCHAR, wanted VARCHAR)[]"]
-_COLUMNS = {
+Labelled = list[dict[str, str]]
+ROW = pa.struct({
     "name": pa.string(), "method": pa.string(), "rows": pa.int64(), "brier_before": pa.float64(),
     "brier_after": pa.float64(), "error_before": pa.float64(), "error_after": pa.float64(),
-}  # fmt: skip
-Labelled = list[dict[str, str]]
-ROW = pa.struct(list(_COLUMNS.items()))
+})  # fmt: skip
 
 
 def definition(udf_name: str, key: str) -> str:
@@ -59,7 +58,7 @@ def calibrated(
     with state.noting_errors():
         run = state.running()
         figures = [
-            None if run is None else _row_of(_calibrated(state, run, name, rows or []))
+            None if run is None else _calibrated(state, run, name, rows or []).row
             for name, rows in zip(names, labelled, strict=True)
         ]
     return pa.array(figures, ROW)
@@ -111,7 +110,3 @@ def _truth_of(site: CallSite, label: str) -> int:
         return truth_of(site, label)
     except ValueError:
         raise UsageError(f"a label must be {wanted_label(site)}, not {label!r}") from None
-
-
-def _row_of(found: CalibrationReport) -> dict[str, object]:
-    return {"rows": found.num_rows, **{name: getattr(found, name) for name in _COLUMNS if name != "rows"}}
