@@ -18,13 +18,7 @@ from relserve.call.options import WORDS
 from relserve.call.slo import classes
 from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
 from relserve.engines.keys import server_key
-from relserve.engines.local.kv_cache import told_cache
-from relserve.engines.local.told_args import (
-    engine_args_of,
-    see_that_no_budget_differs,
-    see_that_none_differs,
-    told_budget,
-)
+from relserve.engines.local.told_args import engine_args_of, see_that_none_differs, told_of
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
@@ -94,15 +88,15 @@ class Engines:
             if name not in self._engines:
                 settings = settings if kv_cache is None else replace(settings, kv_cache=kv_cache)
                 if kv_cache is not None and is_local(name):
-                    see_that_none_differs(settings)
+                    see_that_none_differs(settings, "kv_cache")
                 if step_budget is not None:
                     settings = replace(settings, step_budget=step_budget)
                     if is_local(name):
-                        see_that_no_budget_differs(settings)
+                        see_that_none_differs(settings, "step_budget")
                 self._engines[name] = _make(name, settings, lambda url: host_of(url) in self._named)
                 if is_local(name):
-                    self._asked[name] = told_cache(settings.engine_args) or settings.kv_cache
-                    self._budgets[name] = told_budget(settings) or settings.step_budget
+                    self._asked[name] = told_of(settings, "kv_cache") or settings.kv_cache
+                    self._budgets[name] = told_of(settings, "step_budget") or settings.step_budget
             asked = self._asked.get(name)
             kept = None if asked is None else getattr(self._engines[name], "kv_cache", asked)
             if kv_cache not in (None, asked or KV_CACHES[0], kept):

@@ -25,15 +25,6 @@ def refusal(engine_args: Mapping[str, Any], config: Any) -> str | None:
     return f"its rows keep keys and values, not {wanted!r}, because of {reasons}"
 
 
-def told_cache(engine_args: Mapping[str, Any]) -> str | None:
-    """What vLLM's arguments say of the cache; None where they say nothing.
-
-    Raises:
-        UsageError: they cannot be read.
-    """
-    return told_setting(engine_args, "cache")
-
-
 def told_setting(engine_args: Mapping[str, Any], setting: str) -> str | None:
     """What vLLM's arguments say of a setting of our scheduler; None where they say nothing.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from relserve.engines.local.kv_cache import told_cache, told_setting
+from relserve.engines.local.kv_cache import told_setting
 from relserve.errors import UsageError
 from relserve.settings import KV_CACHES, STEP_BUDGET, Settings
 from relserve.vllm_plugin.key import KEY
+
+_OURS = {"kv_cache": "cache", "step_budget": "step_budget"}  # settings by their names in vLLM's arguments
 
 
 def engine_args_of(settings: Settings) -> Mapping[str, Any]:
@@ -17,45 +19,37 @@ def engine_args_of(settings: Settings) -> Mapping[str, Any]:
     Raises:
         UsageError: they cannot be read, or say something else of that.
     """
-    told_cache(settings.engine_args)
+    told_of(settings, "kv_cache")
     ours = {}
-    if settings.kv_cache != KV_CACHES[0]:
-        see_that_none_differs(settings)
-        ours["cache"] = settings.kv_cache
-    if settings.step_budget != STEP_BUDGET:
-        see_that_no_budget_differs(settings)
-        ours["step_budget"] = settings.step_budget
+    for name, default in (("kv_cache", KV_CACHES[0]), ("step_budget", STEP_BUDGET)):
+        if (value := getattr(settings, name)) != default:
+            see_that_none_differs(settings, name)
+            ours[_OURS[name]] = value
     if not ours:
         return settings.vllm_args
     given = settings.engine_args.get("additional_config") or {}
     return {**settings.vllm_args, "additional_config": {**given, KEY: {**(given.get(KEY) or {}), **ours}}}
 
 
-def see_that_none_differs(settings: Settings) -> None:
-    """Refuse settings of which vLLM's arguments say another kind of cache; raises UsageError."""
-    told = told_cache(settings.engine_args)
-    if told not in (None, settings.kv_cache):
-        raise UsageError(
-            f"kv_cache is {settings.kv_cache!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
-            f"additional_config[{KEY!r}]['cache'] = {told!r}; leave one of them out"
-        )
+def told_of(settings: Settings, name: str) -> str | None:
+    """What vLLM's arguments say of a setting, in words of now; None where they say nothing.
 
-
-def told_budget(settings: Settings) -> str | None:
-    """The step budget that vLLM's arguments name, by its name of now; None where they name none."""
-    told = told_setting(settings.engine_args, "step_budget")
-    if told is None:
-        return None
+    Raises:
+        UsageError: they cannot be read.
+    """
+    told = told_setting(settings.engine_args, _OURS[name])
+    if told is None or name != "step_budget":
+        return told
     from relserve.policies.budget.variants import FORMER
 
     return FORMER.get(told, told)
 
 
-def see_that_no_budget_differs(settings: Settings) -> None:
-    """Refuse settings of which vLLM's arguments name another step budget; raises UsageError."""
-    told = told_budget(settings)
-    if told not in (None, settings.step_budget):
+def see_that_none_differs(settings: Settings, name: str) -> None:
+    """Refuse settings of which vLLM's arguments say something else; raises UsageError."""
+    told = told_of(settings, name)
+    if told not in (None, getattr(settings, name)):
         raise UsageError(
-            f"step_budget is {settings.step_budget!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
-            f"additional_config[{KEY!r}]['step_budget'] = {told!r}; leave one of them out"
+            f"{name} is {getattr(settings, name)!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
+            f"additional_config[{KEY!r}][{_OURS[name]!r}] = {told!r}; leave one of them out"
         )
