@@ -221,7 +221,7 @@ def new_session(
     )  # fmt: skip
 
 
-def _checked(model: str | None, engine: Engine | None, **ways: str | None) -> dict[str, str | None]:
+def _checked(model: str | None, engine: Engine | None, **ways: Any) -> dict[str, Any]:
     """The `kv_cache` and `step_budget` as they are spelt.
 
     Raises:
