@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from threading import get_ident
 
 from relserve.errors import OptionError, UsageError
 from relserve.evaluation.calibrators import Calibrator, as_dict, calibrator_of
-from relserve.machine.private_files import write_private
+from relserve.machine.private_files import replace_private
 from relserve.settings import cache_dir
 
 FORMAT = 1
@@ -58,14 +55,10 @@ def keep_calibration(name: str, found: KeptCalibration) -> Path:
     path = calibration_path(name)
     told = {each.name: getattr(found, each.name) for each in fields(found)}
     told |= {"format": FORMAT, "calibrator": as_dict(found.calibrator)}
-    unfinished = path.with_suffix(f".{os.getpid()}-{get_ident()}.unfinished")  # nobody else's
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_private(unfinished, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-        os.replace(unfinished, path)
+        replace_private(path, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink()
         raise UsageError(
             f"the calibration {name!r} cannot be kept in {path} ({error.strerror}); RELSERVE_CACHE_DIR names "
             "another folder"

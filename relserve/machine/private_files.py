@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -31,6 +32,20 @@ def write_private(path: Path, text: str) -> None:
     """Write a whole file so; raises as `open_private`."""
     with open_private(path, "w") as file:
         file.write(text)
+
+
+def replace_private(path: Path, text: str) -> None:
+    """Put a whole file so in the place of another; who reads finds one of the two. Raises OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # with mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def _opener(path: str, flags: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from relserve.errors import OptionError, UsageError
 from relserve.evaluation.calibrators import TemperatureScaling
-from relserve.machine import kept_calibrations
+from relserve.machine import private_files
 from relserve.machine.kept_calibrations import (
     KeptCalibration,
     calibration_path,
@@ -84,7 +84,7 @@ def test_two_that_keep_one_name_at_once_keep_one_of_them(monkeypatch: pytest.Mon
         both_wrote.wait(PATIENCE_S)
         replace(unfinished, path)
 
-    monkeypatch.setattr(kept_calibrations.os, "replace", replaced)
+    monkeypatch.setattr(private_files.os, "replace", replaced)
     with ThreadPoolExecutor(2) as pool:
         (path, other) = pool.map(keep_calibration, ["praise"] * 2, [KEPT] * 2)
     assert path == other

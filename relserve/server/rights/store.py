@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from relserve.errors import UsageError
-from relserve.machine.private_files import open_private
+from relserve.machine.private_files import open_private, replace_private
 from relserve.server.rights.policy import PUBLIC, Change, Rights, RightsEntry, RoleMade, Thing, changed
 
 Databases = dict[str, dict[Thing, RightsEntry]]
@@ -139,16 +137,7 @@ def _save(path: Path, rights: Rights, databases: Databases) -> None:
     things = {name: [*_told(entries.items())] for name, entries in sorted(databases.items()) if entries}
     members = {name: sorted(of) for name, of in sorted(rights.members.items()) if of}
     content = {"roles": sorted(rights.roles), "members": members, "databases": things}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # with mode 0600
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(handle)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    replace_private(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def _told(entries: Iterable[tuple[Thing, RightsEntry]]) -> Iterator[dict[str, Any]]:

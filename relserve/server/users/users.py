@@ -19,7 +19,6 @@ import math
 import os
 import re
 import secrets
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from typing import Any
 
 from relserve.call.durations import seconds_of
 from relserve.errors import OptionError, UsageError
+from relserve.machine.private_files import replace_private
 from relserve.server.users.keys import KeptKey, digest_of
 
 logger = logging.getLogger(__name__)
@@ -179,16 +179,7 @@ class Users:
         nonce = base64.b64encode(self.secret).decode()
         users = [_as_json(user) for user in self.all()]
         text = json.dumps({"nonce": nonce, "users": users}, indent=1, ensure_ascii=False)
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)  # with mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(handle)
-            os.replace(name, self.path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        replace_private(self.path, text + "\n")
 
     def _refresh(self) -> None:
         """Read the file if it is not the one that was read last."""
