@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from relserve.server.rights.needs import Path
-from relserve.server.rights.policy import folded
 from relserve.server.users.long_texts import LONG, statements_of_long
 from relserve.server.users.words import Word, words
+from relserve.text2sql.guard.names import folded
 
 _KINDS = {
     "table": "table", "view": "table", "macro": "macro", "function": "macro", "sequence": "sequence",

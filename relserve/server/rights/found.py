@@ -9,7 +9,8 @@ from typing import NamedTuple
 import duckdb
 
 from relserve.server.rights.needs import Path
-from relserve.server.rights.policy import Thing, folded
+from relserve.server.rights.policy import Thing
+from relserve.text2sql.guard.names import folded
 
 _OF = "FROM system.main.duckdb_{}() WHERE NOT internal AND database_name NOT IN ('_pg', 'system')"
 _KINDS = {

@@ -17,11 +17,12 @@ from relserve.server.rights.definitions import read_definition
 from relserve.server.rights.found import Finder, FoundObject
 from relserve.server.rights.look import WRITES, RightsLook
 from relserve.server.rights.needs import needs_of
-from relserve.server.rights.policy import Change, Rights, Who, changed, folded
+from relserve.server.rights.policy import Change, Rights, Who, changed
 from relserve.server.rights.store import RightsStore
 from relserve.server.users.long_texts import LONG
 from relserve.server.users.statements import Allowed
 from relserve.server.users.words import words
+from relserve.text2sql.guard.names import folded
 
 _DEFINES = frozenset(["create", "alter", "drop", "comment"])
 _FREE = frozenset(  # they read and change no table

@@ -14,9 +14,10 @@ from relserve.errors import ForbiddenError
 from relserve.server.rights.definitions import target_of
 from relserve.server.rights.found import Finder, FoundObject
 from relserve.server.rights.needs import BY_TEXT, StatementNeeds, needs_of
-from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who, folded
+from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who
 from relserve.server.users.definitions import query_place
 from relserve.server.users.words import words
+from relserve.text2sql.guard.names import folded
 
 WRITES = (Type.INSERT, Type.UPDATE, Type.DELETE)
 _ASKS = frozenset(["text2sql", "text2sql_query"])  # the SQL of their answers is not known yet

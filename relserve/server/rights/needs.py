@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relserve.linking.schema import quoted
-from relserve.server.rights.policy import folded
 from relserve.server.users.tree import parser
+from relserve.text2sql.guard.names import folded
 
 Path = tuple[str, ...]  # catalog, schema and name, or the last of these
 _ASKED = "SELECT system.main.json_serialize_sql($1)"

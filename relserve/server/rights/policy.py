@@ -59,12 +59,6 @@ class Who(NamedTuple):
 
 
 ADMIN = Who("", is_admin=True)
-_SMALL = {each: each + 32 for each in range(ord("A"), ord("Z") + 1)}
-
-
-def folded(name: str) -> str:
-    """A name as DuckDB compares it: only ASCII's letters have two cases."""
-    return name.translate(_SMALL)
 
 
 @dataclass(frozen=True)
