@@ -124,11 +124,6 @@ def notice_response(fields: ErrorFields) -> bytes:
     return _message(b"N", _fields(fields))
 
 
-def notification_response(pid: int, channel: str, payload: str) -> bytes:
-    """What LISTEN waits for."""
-    return _message(b"A", struct.pack("!I", pid), _text(channel), _text(payload))
-
-
 def copy_in_response(formats: Sequence[int]) -> bytes:
     """The client may send COPY's data; one format for each column."""
     return _message(b"G", _copy_formats(formats))

@@ -170,7 +170,6 @@ def test_formats_of_each_column() -> None:
         (backend.portal_suspended(), b"s\0\0\0\4"),
         (backend.command_complete("SELECT 5"), b"C\0\0\0\rSELECT 5\0"),
         (backend.empty_query_response(), b"I\0\0\0\4"),
-        (backend.notification_response(7, "c", ""), b"A\0\0\0\x0b\0\0\0\7c\0\0"),
         (backend.copy_in_response([0, 0]), b"G\0\0\0\x0b\0\0\2\0\0\0\0"),
         (backend.copy_out_response([1]), b"H\0\0\0\x09\1\0\1\0\1"),
         (backend.copy_data(b"x"), b"d\0\0\0\5x"),
