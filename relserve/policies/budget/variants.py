@@ -24,12 +24,4 @@ _POLICIES: Registry[BudgetPolicy] = Registry(
     former=FORMER,
 )
 NAMES = _POLICIES.names
-
-
-def make(name: str) -> BudgetPolicy:
-    """A policy of that name, for one engine; N tokens a step by `static-N`.
-
-    Raises:
-        ValueError: there is none; the message lists them.
-    """
-    return _POLICIES.make(name)
+make = _POLICIES.make  # for one engine; N tokens a step by `static-N`

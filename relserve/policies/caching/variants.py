@@ -22,12 +22,4 @@ VARIANTS: Registry[CachingPolicy] = Registry("caching policy", {
     "steady-kv": lambda name: Steady(name, hybrid=False),
 }, former=FORMER)  # fmt: skip
 NAMES = VARIANTS.names
-
-
-def make(name: str) -> CachingPolicy:
-    """A policy of that name, for one engine: a steady one remembers whose turn it is.
-
-    Raises:
-        ValueError: there is none; the message lists them.
-    """
-    return VARIANTS.make(name)
+make = VARIANTS.make  # for one engine: a steady one remembers whose turn it is

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from relserve.policies.dispatch.finish import PredictedFinish
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.tuned import TunedBalanced
@@ -12,8 +10,10 @@ from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.predicted import Predicted
 from relserve.policies.dispatch.prism import Prism
 from relserve.policies.dispatch.turns import RoundRobin, Weighted
+from relserve.policies.registry import Registry
 
-MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
+FORMER = {"ours": "predicted"}  # earlier names, which configurations may still have
+VARIANTS: Registry[DispatchPolicy] = Registry("dispatch policy", {
     "round_robin": RoundRobin,
     "weighted": Weighted,
     "least_loaded": LeastLoaded,
@@ -26,18 +26,6 @@ MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
     "hexgen_tuned": TunedBalanced,
     "finish": PredictedFinish,
     "predicted": Predicted,
-}
-NAMES = tuple(MAKERS)
-FORMER = {"ours": "predicted"}  # earlier names, which configurations may still have
-
-
-def make(name: str) -> DispatchPolicy:
-    """A policy of that name, for one router.
-
-    Raises:
-        ValueError: there is none; the message lists them.
-    """
-    name = FORMER.get(name, name)
-    if name not in MAKERS:
-        raise ValueError(f"no dispatch policy {name!r}; there are: {', '.join(NAMES)}")
-    return MAKERS[name](name)
+}, former=FORMER)  # fmt: skip
+NAMES = VARIANTS.names
+make = VARIANTS.make  # for one router
