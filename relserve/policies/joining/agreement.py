@@ -8,12 +8,13 @@ are approximate; who wants a guarantee names targets, and gets a cascade.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from relserve.evaluation.intervals import measured_share
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -25,7 +26,6 @@ LEAST_DRAWN, SHARE_DRAWN = 48, 1 / 400  # of a stratum at first: pairs, or a sha
 TIMES_DRAWN = (1, 3, 3, 1, 1)  # by stratum: more where matches are missed, if any are
 MOST_DRAWN = 1 / 40  # of all pairs
 NEAR = 0.1  # of a row's partners, the nearest ones
-Z = 1.96
 
 
 class Agreement(NamedTuple):
@@ -128,10 +128,6 @@ def _share(answers: list[bool | None], stratum: _Stratum) -> tuple[float, float,
     num, hits, num_pairs = len(wrong), sum(wrong), len(stratum.pairs)
     if num == num_pairs:
         return hits, hits, hits
-    if not num:
+    if (share := measured_share(hits, num)) is None:
         return num_pairs, num_pairs, 0
-    share = hits / num
-    centre = (share + Z * Z / (2 * num)) / (1 + Z * Z / num)
-    half = Z / (1 + Z * Z / num) * math.sqrt(share * (1 - share) / num + Z * Z / (4 * num * num))
-    least, most = max(share and centre - half, 0.0), min(centre + half, 1.0)
-    return share * num_pairs, most * num_pairs, least * num_pairs
+    return share.value * num_pairs, share.high * num_pairs, share.low * num_pairs
