@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relserve.errors import OptionError, UsageError
+from relserve.policies.joining.likeness import normal
 
 FloatArray = NDArray[np.float32]
 IntArray = NDArray[np.int64]
@@ -58,16 +59,10 @@ def find_clusters(
     order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
     weights = np.asarray(num_rows, np.float64)[order]
     with threadpool_limits(1):  # threads add their sums in the order in which they end
-        labels, distances = _clustered(_of_length_one(vectors[order]), weights, k)
+        labels, distances = _clustered(normal(vectors[order]), weights, k)
     clusters = _numbered(labels, distances, weights)
     back = np.argsort(order)
     return Clusters(clusters.numbers[back], clusters.places[back])
-
-
-def _of_length_one(vectors: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: FloatArray = vectors / np.where(lengths > 0, lengths, 1)
-    return unit
 
 
 def _clustered(vectors: FloatArray, weights: Any, k: int | None) -> tuple[IntArray, FloatArray]:
