@@ -17,9 +17,10 @@ from relserve.cli.ask.questions import Questions, typed_questions
 from relserve.cli.ask.source import QuestionSource, open_source
 from relserve.cli.console import confirmed, console
 from relserve.cli.formats import Format
+from relserve.cli.interrupted import STOPPED
 from relserve.cli.output import print_table, write
 from relserve.cli.picture import bars_of, picture
-from relserve.errors import Cancelled, RelserveError, UnlinkedWordsError
+from relserve.errors import RelserveError, UnlinkedWordsError
 from relserve.settings import load
 from relserve.text2sql.guard.limits import limited
 from relserve.text2sql.writers import reads_question_alone
@@ -79,7 +80,7 @@ def _answer_all(asker: QuestionDialogue, questions: Questions) -> None:
     for question in questions:
         try:
             asker.answer(question)
-        except (KeyboardInterrupt, Cancelled, duckdb.InterruptException):
+        except STOPPED:
             sys.stderr.write("\rcancelled\n")
         except (RelserveError, duckdb.Error) as error:
             sys.stderr.write(f"relserve: {error}\n")

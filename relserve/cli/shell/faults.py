@@ -10,16 +10,11 @@ import duckdb
 from rich.text import Text
 
 from relserve.cli.console import console
-from relserve.errors import Cancelled, RelserveError
+from relserve.errors import RelserveError
 
 _KIND = re.compile(r"\A[A-Z][\w ]* Error:")
 _FIRST_LINE = re.compile(r"\A.*")
 _CARETS = re.compile(r"(?m)^ *\^+ *$")
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Whether it was Ctrl-C that ended a statement."""
-    return isinstance(error, (KeyboardInterrupt, Cancelled, duckdb.InterruptException))
 
 
 def text_of(error: BaseException) -> str:

@@ -7,8 +7,9 @@ import sys
 import duckdb
 
 import relserve
+from relserve.cli.interrupted import STOPPED
 from relserve.cli.shell.editor import Editor, Emptied
-from relserve.cli.shell.faults import is_cancelled, tell
+from relserve.cli.shell.faults import tell
 from relserve.cli.shell.interpreter import run_piece
 from relserve.cli.shell.reader import pieces
 from relserve.cli.shell.shell import Leave, Shell
@@ -51,7 +52,7 @@ def _run(shell: Shell, text: str) -> bool:
     except Leave:
         return False
     except (Exception, KeyboardInterrupt) as error:
-        if is_cancelled(error):
+        if isinstance(error, STOPPED):
             sys.stderr.write("\rcancelled\n")  # over the terminal's ^C
         else:
             tell(error)

@@ -11,8 +11,9 @@ import typer
 
 from relserve.cli.failed_rows import kept_for_the_next
 from relserve.cli.formats import BYTES, Format
+from relserve.cli.interrupted import STOPPED
 from relserve.cli.shell.display import Display
-from relserve.cli.shell.faults import is_cancelled, text_of
+from relserve.cli.shell.faults import text_of
 from relserve.cli.shell.interpreter import lines_of, run_lines
 from relserve.cli.shell.shell import Leave, Shell
 from relserve.cli.sql import connect
@@ -63,7 +64,7 @@ def _run_script(shell: Shell, command: str | None) -> None:
     except Leave:
         return
     except Exception as error:
-        if is_cancelled(error) or isinstance(error, BrokenPipeError):
+        if isinstance(error, (*STOPPED, BrokenPipeError)):
             raise
         sys.stdout.flush()
         sys.stderr.write(f"relserve: {text_of(error)}\n")
