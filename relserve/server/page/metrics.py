@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TypeVar
 
@@ -207,17 +208,14 @@ def _openai(requests: OpenAICounts) -> Iterator[Metric]:
     yield _counter("relserve_openai_seconds", "Seconds that they took, all together", ["user"], seconds)
 
 
-def _gauge(name: str, help: str, labels: list[str], values: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    metric = GaugeMetricFamily(name, help, labels=labels)
+def _metric(
+    of: type[GaugeMetricFamily | CounterMetricFamily], name: str, help: str, labels: list[str],
+    values: Iterable[tuple[Sequence[str], float]],
+) -> Metric:  # fmt: skip
+    metric = of(name, help, labels=labels)
     for by, value in values:
         metric.add_metric(by, value)
     return metric
 
 
-def _counter(
-    name: str, help: str, labels: list[str], values: Iterable[tuple[Sequence[str], float]]
-) -> Metric:
-    metric = CounterMetricFamily(name, help, labels=labels)
-    for by, value in values:
-        metric.add_metric(by, value)
-    return metric
+_gauge, _counter = partial(_metric, GaugeMetricFamily), partial(_metric, CounterMetricFamily)
