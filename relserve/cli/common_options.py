@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +42,9 @@ NumRows = Annotated[
 Seed = Annotated[int, typer.Option(help="Of the draw.")]
 
 # Of commands that serve.
+at_port = partial(typer.Option, min=0, max=65535, metavar="PORT")
+TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")]
+TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")]
 OnlyGranted = Annotated[
     bool, typer.Option("--only-granted", help="Users use only what they own or were granted.")
 ]

@@ -16,17 +16,14 @@ def mcp_command(
     db: common.OnlyRead = None,
     examples: common.WithExamples = False,
     http: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=65535, metavar="PORT", help="Serve streamable HTTP there; without it, stdio."
-        ),
+        int | None, common.at_port(help="Serve streamable HTTP there; without it, stdio.")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
     users: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Whose keys are good: see `relserve user key`.")
     ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
     only_granted: common.OnlyGranted = False,
     model: common.Model = None,
     rows: common.ShownRows = 200,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import typer
 from relserve.cli import common_options as common
 from relserve.errors import UsageError
 from relserve.server.options import PORT, ServerOptions
+
+_after = partial(typer.Option, min=0, metavar="SECONDS")
 
 
 def serve_command(
@@ -21,8 +24,8 @@ def serve_command(
     users: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Who may come, with passwords: see `relserve user`.")
     ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Nobody changes the database.")] = False,
     allow_files: Annotated[
         bool, typer.Option("--allow-files", help="Statements may read and write files, and load extensions.")
@@ -35,35 +38,24 @@ def serve_command(
     examples: common.WithExamples = False,
     cache: common.KeptAnswers = True,
     statement_timeout: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none."),
+        float | None, _after(help="Longest statement, of clients that set none.")
     ] = None,
     longest_statement: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Of all users but admins, whatever they set."),
+        float | None, _after(help="Of all users but admins, whatever they set.")
     ] = None,
-    idle_timeout: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="After which a silent client is disconnected."),
-    ] = None,
+    idle_timeout: Annotated[float | None, _after(help="After which a silent client is disconnected.")] = None,
     log_statements: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a line of JSON a statement; - is stderr.")
     ] = None,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="With the statements' texts.")] = False,
-    http: Annotated[
-        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="A page to look at, and /metrics.")
-    ] = None,
+    http: Annotated[int | None, common.at_port(help="A page to look at, and /metrics.")] = None,
     http_token: Annotated[
         str | None, typer.Option(envvar="RELSERVE_HTTP_TOKEN", help="What the page wants to be told.")
     ] = None,
     openai: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, metavar="PORT", help="OpenAI's API, answered by the same engine."),
+        int | None, common.at_port(help="OpenAI's API, answered by the same engine.")
     ] = None,
-    mcp: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, metavar="PORT", help="Tools for agents over MCP, at /mcp."),
-    ] = None,
+    mcp: Annotated[int | None, common.at_port(help="Tools for agents over MCP, at /mcp.")] = None,
     mcp_rows: common.ShownRows = 200,
     mcp_seconds: common.WorkSeconds = 30.0,
     mcp_max_rows: common.AskedRows = 1000,
