@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ app = typer.Typer(
     help="Add, list, change and remove the users of `relserve serve --users FILE`. A running server sees it.",
 )
 
+_at_most = partial(typer.Option, min=0, metavar="N")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="By which clients log in.")]
 File = Annotated[Path, typer.Option("--file", "-f", help="The users file.")]
 FromStdin = Annotated[
@@ -39,27 +41,19 @@ Models = Annotated[
     ),
 ]
 Tokens = Annotated[
-    int | None,
-    typer.Option(
-        min=0, metavar="N", help="Tokens of prompts and replies in any 60 minutes (default: no limit)."
-    ),
+    int | None, _at_most(help="Tokens of prompts and replies in any 60 minutes (default: no limit).")
 ]
-MinuteTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="The same, in any 60 seconds.")]
-DayTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="The same, in any 24 hours.")]
+MinuteTokens = Annotated[int | None, _at_most(help="The same, in any 60 seconds.")]
+DayTokens = Annotated[int | None, _at_most(help="The same, in any 24 hours.")]
 AtOnce = Annotated[
-    int | None,
-    typer.Option(min=0, metavar="N", help="Requests of OpenAI clients, and calls of MCP clients, at once."),
+    int | None, _at_most(help="Requests of OpenAI clients, and calls of MCP clients, at once.")
 ]
-Connections = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Clients of SQL at once (default: no limit).")
-]
+Connections = Annotated[int | None, _at_most(help="Clients of SQL at once (default: no limit).")]
 Longest = Annotated[
     float | None,
     typer.Option(min=0.001, metavar="SECONDS", help="Longest statement, whatever timeout they set."),
 ]
-DayRows = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Rows that statements ask a model about on a day.")
-]
+DayRows = Annotated[int | None, _at_most(help="Rows that statements ask a model about on a day.")]
 DayCost = Annotated[
     float | None, typer.Option(min=0, metavar="USD", help="US dollars that statements cost on a day.")
 ]
