@@ -53,25 +53,20 @@ def may_ask(sql: str) -> bool:
     return _ASKS.search(sql) is not None and _LLM.search(sql) is None
 
 
-def translated(sql: str, asked: CatalogContext, rules: tuple[Rule, ...] = RULES) -> str:
+def translated(sql: str, asked: CatalogContext) -> str:
     """DuckDB's text for PostgreSQL's; the same where no rule applies, or sqlglot cannot read it."""
     tree = read_postgresql(sql)
     if tree is None or isinstance(tree, exp.Command):
         return sql
     try:
-        return _put_otherwise(tree, asked, rules) or sql
+        for rule in NAMING:
+            tree = rule(tree, asked)
+        before = tree.copy()
+        for rule in RULES:
+            tree = rule(tree, asked)
+        return sql if tree == before else tree.sql(dialect="duckdb", normalize_functions=False)
     except UNREAD:  # a name where only some statements have one, as in ALTER TABLE t RENAME TO pg_class
         return sql
-
-
-def _put_otherwise(tree: exp.Expression, asked: CatalogContext, rules: tuple[Rule, ...]) -> str | None:
-    """DuckDB's text for a tree; None where no rule applies."""
-    for rule in NAMING:
-        tree = rule(tree, asked)
-    before = tree.copy()
-    for rule in rules:
-        tree = rule(tree, asked)
-    return None if tree == before else tree.sql(dialect="duckdb", normalize_functions=False)
 
 
 def read_postgresql(sql: str) -> exp.Expression | None:
