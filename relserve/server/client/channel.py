@@ -251,9 +251,9 @@ class Channel(asyncio.Protocol):
             self._num_unsent += len(data)
         self._loop.call_soon_threadsafe(self._sent, data)
 
-    def hang_up(self, is_orderly: bool = True) -> None:
+    def hang_up(self) -> None:
         """Close, from any thread."""
-        self._loop.call_soon_threadsafe(self.close if is_orderly else self.abort)
+        self._loop.call_soon_threadsafe(self.close)
 
     def _sent(self, data: bytes) -> None:
         self.send_now(data)

@@ -31,9 +31,9 @@ class Verifier(NamedTuple):
         return f"{MECHANISM}${self.iterations}:{salt}${stored}:{server}"
 
 
-def make_verifier(password: str, iterations: int = ITERATIONS) -> str:
+def make_verifier(password: str) -> str:
     """A new verifier in PostgreSQL's form: SCRAM-SHA-256$4096:salt$StoredKey:ServerKey."""
-    return str(_verifier(password, secrets.token_bytes(_SALT_BYTES), iterations))
+    return str(_verifier(password, secrets.token_bytes(_SALT_BYTES), ITERATIONS))
 
 
 def read_verifier(text: str) -> Verifier:

@@ -34,21 +34,16 @@ class DatabaseVersion(NamedTuple):
     is_in_files: bool
 
 
-def database_version(
-    con: duckdb.DuckDBPyConnection, schema: Schema, seconds: float = SECONDS
-) -> DatabaseVersion:
+def database_version(con: duckdb.DuckDBPyConnection, schema: Schema) -> DatabaseVersion:
     """The version of what a schema was read from; what else is written beside it does not count.
 
     It reckons with columns, numbers of rows, and a hash of the first texts of each table. What changes behind
     them in a DuckDB file shows by its size and time of change, its write-ahead log's too; elsewhere only
-    where the number of rows does.
-
-    Args:
-        seconds: for the hashes; what was not hashed by then counts as what lies behind the first texts.
+    where the number of rows does. What was not hashed within `SECONDS` counts as what lies behind.
     """
     relations = relations_of(con)
     stamps = {name: [path, *_stamps(path)] for name, path in con.execute(_FILES).fetchall() if _is_file(path)}
-    reader = RowReader(con, asking_views(relations, con), seconds)
+    reader = RowReader(con, asking_views(relations, con), SECONDS)
     facts: list[object] = []
     is_in_files = True
     for table, relation in located(con, relations, schema):
