@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from relserve.call.answer_types import Answer, Number
 from relserve.call.decisions import Decision
@@ -17,10 +17,10 @@ from relserve.session.cascade_learnt import LearntRows, check_installed, numbers
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, failed_all, rows_told
 from relserve.session.folding import FoldedRows
 from relserve.session.history import Cascaded
-from relserve.session.in_rounds import RelQueryInRounds
+from relserve.session.in_rounds import HowAsked, RelQueryInRounds
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.progress import Progress
-from relserve.session.round import UNASKED, Enough
+from relserve.session.round import UNASKED
 
 _SHARED = (
     "system", "deadline", "slo", "field_order", "examples", "choices", "descriptions", "lo", "hi", "levels",
@@ -97,20 +97,14 @@ class CascadedRelQuery(OpenRelQuery):
         self._proxy, self._options, self._proxy_rows = proxy, site.options, partial(proxy_rows, site)
 
     def ask_folded(
-        self,
-        folded: FoldedRows,
-        inputs: Sequence[Sequence[Any]],
-        *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
-        num_new_rows: int | None = None,
+        self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
     ) -> list[Answer]:
         """As `OpenRelQuery.ask_folded`; whatever is enough, all rows of the round are decided.
 
         Raises:
             OptionError: also where the small model tells no probability.
         """
+        progress = how.get("progress")
         told = self._told(folded, inputs, progress)
         order = folded.order
         rows = self._rows([told[row] for row in order], folded.seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import CallSite
@@ -17,6 +17,24 @@ from relserve.session.progress import Progress
 from relserve.session.round import Enough
 
 NULL = Answer(None)  # of a row without a prompt
+
+
+class HowAsked(TypedDict, total=False):
+    """How a round is asked; what is left out is None.
+
+    Attributes:
+        enough: called with the answers of the distinct prompts of these rows after every batch; when it says
+            so the rest is aborted in the engine, and those answers are UNASKED.
+        announced: distinct prompts that the relQuery is expected to have in all; None: no more than were
+            asked so far and in this round.
+        progress: called with the record after every batch of replies.
+        num_new_rows: table rows that this round adds to the record; None: those that its rows stand for.
+    """
+
+    enough: Enough | None
+    announced: int | None
+    progress: Progress | None
+    num_new_rows: int | None
 
 
 class RelQueryInRounds(ABC):
@@ -37,12 +55,9 @@ class RelQueryInRounds(ABC):
         rows: Sequence[Sequence[Any]],
         multiplicity: Sequence[int] | None = None,
         *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
         may_split: Sequence[bool] | None = None,
-        num_new_rows: int | None = None,
         grammars: Grammars | None = None,
+        **how: Unpack[HowAsked],
     ) -> list[Answer]:
         """Answer one round of rows: render them, fold equal prompts, and ask these.
 
@@ -51,10 +66,8 @@ class RelQueryInRounds(ABC):
         Args:
             rows: one sequence of values a row.
             multiplicity: how many table rows each of `rows` stands for; None: one each.
-            enough, announced, progress: see `ask_folded`.
             may_split: which rows the caller asks in parts if they are over the context: such a failure is
                 then neither on record nor raised; None: no row.
-            num_new_rows: table rows that this round adds to the record; None: those of `multiplicity`.
             grammars: what each row's answer must match, where its text has a grammar of its own; None: of no
                 row. Two rows of one prompt with two grammars are two questions.
 
@@ -70,33 +83,17 @@ class RelQueryInRounds(ABC):
         else:
             _check_takes_grammars(self.site)
         folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
-        answers = self.ask_folded(
-            folded, rows, enough=enough, announced=announced, progress=progress, num_new_rows=num_new_rows
-        )
-        return folded.spread(answers, NULL)
+        return folded.spread(self.ask_folded(folded, rows, **how), NULL)
 
     @abstractmethod
     def ask_folded(
-        self,
-        folded: FoldedRows,
-        inputs: Sequence[Sequence[Any]],
-        *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
-        num_new_rows: int | None = None,
+        self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
     ) -> list[Answer]:
         """Answer one round of rows that are rendered and folded already.
 
         Args:
             folded: their user messages.
             inputs: values of the first few rows, by which one sees what the call is about.
-            enough: called with the answers of the distinct prompts of these rows after every batch; when it
-                says so the rest is aborted in the engine, and those answers are UNASKED.
-            announced: distinct prompts that the relQuery is expected to have in all; None: no more than
-                were asked so far and in this round.
-            progress: called with the record after every batch of replies.
-            num_new_rows: table rows that this round adds to the record; None: those of `folded`.
 
         Returns:
             The answer of each distinct prompt.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vect
 from relserve.session.cascade_learnt import vectors_of
 from relserve.session.cascade_rows import targets_of
 from relserve.session.folding import FoldedRows, fold_rows
-from relserve.session.in_rounds import NULL, RelQueryInRounds
+from relserve.session.in_rounds import NULL, HowAsked, RelQueryInRounds
 from relserve.session.join_run import JoinRun, join_sizes
 from relserve.session.pair_table import PairTable, pair_table
-from relserve.session.progress import Progress
-from relserve.session.round import Enough
 
 Open = Callable[[CallSite], RelQueryInRounds]
 
@@ -55,17 +53,10 @@ class JoinedRelQuery(RelQueryInRounds):
         self.record, self.caps = pairs.record, pairs.caps
 
     def ask_folded(
-        self,
-        folded: FoldedRows,
-        inputs: Sequence[Sequence[Any]],
-        *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
-        num_new_rows: int | None = None,
+        self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
     ) -> list[Answer]:
         """As `RelQueryInRounds.ask_folded`; whatever is enough, all pairs of the round get an answer."""
-        order = folded.order
+        order, progress = folded.order, how.get("progress")
         first = {number: row for row, number in reversed(list(enumerate(folded.prompt_of_row)))}
         table = pair_table(self.site.binding.used, [inputs[first[number]] for number in order])
         if isinstance(table, str):

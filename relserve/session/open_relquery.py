@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
@@ -26,12 +26,11 @@ from relserve.session.folding import FoldedRows, Key
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.habits import habit_of
 from relserve.session.history import History, QueryRecord
-from relserve.session.in_rounds import RelQueryInRounds
+from relserve.session.in_rounds import HowAsked, RelQueryInRounds
 from relserve.session.prior import EmptyPrior
-from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
 from relserve.session.reply_reader import Correction
-from relserve.session.round import Enough, Round, Watch
+from relserve.session.round import Round, Watch
 from relserve.session.spending import Spending
 from relserve.session.sureness import Sureness
 
@@ -86,21 +85,14 @@ class OpenRelQuery(RelQueryInRounds):
         self._shows_fitted = shows_fitted
 
     def ask_folded(
-        self,
-        folded: FoldedRows,
-        inputs: Sequence[Sequence[Any]],
-        *,
-        enough: Enough | None = None,
-        announced: int | None = None,
-        progress: Progress | None = None,
-        num_new_rows: int | None = None,
+        self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
     ) -> list[Answer]:
         """See `RelQueryInRounds.ask_folded`."""
         if self._foreign_tables is not None:
             self._foreign_tables.look(self.site, inputs, self.record.statement)
-        watch = Watch(self._cancel, progress, enough)
+        watch = Watch(self._cancel, how.get("progress"), how.get("enough"))
         with self._recorder.asking(), self._span() as span:
-            return self._answers(folded, watch, announced, num_new_rows, span)
+            return self._answers(folded, watch, how.get("announced"), how.get("num_new_rows"), span)
 
     def close(self, error: BaseException | None = None) -> None:
         """See `RelQueryInRounds.close`."""
