@@ -71,17 +71,26 @@ class BruteForce:
     @torch.inference_mode()
     def probabilities(self, ids: Sequence[int]) -> tuple[list[float], list[float]]:
         """Of each choice after a prompt: the sum of its spellings in proportion, and its likeliest alone."""
+        each = self._each(ids)
+        sums = torch.tensor([torch.logsumexp(torch.tensor(found), 0).item() for found in each])
+        return torch.softmax(sums.double(), 0).tolist(), [float(torch.tensor(f).max().exp()) for f in each]
+
+    @torch.inference_mode()
+    def mass(self, ids: Sequence[int]) -> float:
+        """Of all choices together after a prompt: the sum of all spellings."""
+        return float(torch.tensor([p for found in self._each(ids) for p in found]).exp().sum())
+
+    def _each(self, ids: Sequence[int]) -> list[list[float]]:
+        """The log probability of each spelling of each choice after a prompt."""
         nexts: dict[tuple[int, ...], set[int]] = {}
         for path in (path for paths in self._paths for path in paths):
             for i, token in enumerate(path):
                 nexts.setdefault(path[:i], set()).add(token)
         logprobs = self._logprobs(ids, nexts)
-        each = [
+        return [
             [sum(logprobs[path[:i]][token] for i, token in enumerate(path)) for path in paths]
             for paths in self._paths
         ]
-        sums = torch.tensor([torch.logsumexp(torch.tensor(found), 0).item() for found in each])
-        return torch.softmax(sums.double(), 0).tolist(), [float(torch.tensor(f).max().exp()) for f in each]
 
     def _logprobs(
         self, ids: Sequence[int], nexts: dict[tuple[int, ...], set[int]]

@@ -11,10 +11,11 @@ from itertools import islice
 from typing import Any
 
 from relserve.call.answer_types import ChoiceAnswer, described
-from relserve.call.decisions import Decision, FollowUp, expected_level
+from relserve.call.decisions import LABEL_MASS, Decision, FollowUp, expected_level, masses_by_name
 from relserve.call.questions import TypedQuestion
 
 _MAP = "MAP(VARCHAR, DOUBLE)"
+MASSES = _MAP  # of the field that label_mass adds
 # The type of a question's field, as from_json takes it.
 FIELD_TYPES = {
     "noul": "DOUBLE",
@@ -28,9 +29,13 @@ class Decided(Decision):
     """The answers to several questions: JSON that from_json turns into a STRUCT with a field for each.
 
     The choices are the questions' ids.
+
+    Attributes:
+        label_mass: one field more is a MAP from each id to the probability of all labels together.
     """
 
     questions: tuple[TypedQuestion, ...] = ()
+    label_mass: bool = False
 
     @property
     def sql_type(self) -> str:
@@ -47,12 +52,17 @@ class Decided(Decision):
     @cached_property
     def schema(self) -> str:
         """The type of the answers, as from_json takes it."""
-        return json.dumps({each.key: FIELD_TYPES[each.kind] for each in self.questions}, ensure_ascii=False)
+        types: dict[str, Any] = {each.key: FIELD_TYPES[each.kind] for each in self.questions}
+        if self.label_mass:
+            types[LABEL_MASS] = MASSES
+        return json.dumps(types, ensure_ascii=False)
 
-    def value_of(self, probabilities: Sequence[float]) -> str:
+    def value_of(self, probabilities: Sequence[float], label_masses: Sequence[float] = ()) -> str:
         """The fields; null for a question whose probabilities are NaN."""
         left = iter(probabilities)
         fields = {each.key: _field_of(each, left) for each in self.questions}
+        if self.label_mass:
+            fields[LABEL_MASS] = masses_by_name(self.choices, label_masses)
         return json.dumps(fields, ensure_ascii=False)
 
 

@@ -21,6 +21,7 @@ Read = Literal["label", "exact"]
 PriorOf = Literal["none", "empty"]
 YES_NO = ("yes", "no")
 MOST_CHOICES = 255  # as decision servers take
+LABEL_MASS = "label_mass"  # the probability of all labels together is told under this name, as vLLM's is
 
 
 class FollowUp(NamedTuple):
@@ -58,6 +59,12 @@ def check_number(function: str, choices: Sequence[str], fewest: int) -> None:
 def expected_level(probabilities: Sequence[float]) -> float:
     """The mean of the levels' numbers, of which the lowest is 0, by their probabilities."""
     return sum(level * probability for level, probability in enumerate(probabilities))
+
+
+def masses_by_name(names: Sequence[str], label_masses: Sequence[float]) -> dict[str, float | None]:
+    """The label masses of some questions by their names; None where one is not known."""
+    told = [None if math.isnan(mass) else mass for mass in label_masses] or [None] * len(names)
+    return dict(zip(names, told, strict=True))
 
 
 @dataclass(frozen=True)
@@ -125,15 +132,19 @@ class Decision(ABC):
         return [list(islice(left, size)) for size in self._sizes]
 
     @abstractmethod
-    def value_of(self, probabilities: Sequence[float]) -> Any:
-        """The value of SQL that the probabilities make: of the choices, or of those of all follow-ups."""
+    def value_of(self, probabilities: Sequence[float], label_masses: Sequence[float] = ()) -> Any:
+        """The value of SQL that the probabilities make: of the choices, or of those of all follow-ups.
+
+        Args:
+            label_masses: see `Reply`; none where they are not known.
+        """
 
 
 @dataclass(frozen=True)
 class Probability(Decision):
     """The probability of yes, beside no: DOUBLE."""
 
-    def value_of(self, probabilities: Sequence[float]) -> float:
+    def value_of(self, probabilities: Sequence[float], label_masses: Sequence[float] = ()) -> float:
         return probabilities[0]
 
 
@@ -141,20 +152,29 @@ class Probability(Decision):
 class ExpectedLevel(Decision):
     """The expected one of some levels, which are the choices from low to high: DOUBLE, from 0."""
 
-    def value_of(self, probabilities: Sequence[float]) -> float:
+    def value_of(self, probabilities: Sequence[float], label_masses: Sequence[float] = ()) -> float:
         return expected_level(probabilities)
 
 
 @dataclass(frozen=True)
 class Distribution(Decision):
-    """The probability of each choice: JSON that from_json turns into a MAP, in the order of the choices."""
+    """The probability of each choice: JSON that from_json turns into a MAP, in the order of the choices.
+
+    Attributes:
+        label_mass: one entry more is that of all labels together, null where it is not known.
+    """
+
+    label_mass: bool = False
 
     @property
     def sql_type(self) -> str:
         return "VARCHAR"
 
-    def value_of(self, probabilities: Sequence[float]) -> str:
-        return json.dumps(dict(zip(self.choices, probabilities, strict=True)), ensure_ascii=False)
+    def value_of(self, probabilities: Sequence[float], label_masses: Sequence[float] = ()) -> str:
+        told: dict[str, float | None] = dict(zip(self.choices, probabilities, strict=True))
+        if self.label_mass:
+            told |= masses_by_name((LABEL_MASS,), label_masses)
+        return json.dumps(told, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -180,7 +200,7 @@ class Labelling(Decision):
     def follow_ups(self) -> tuple[FollowUp, ...]:
         return tuple(FollowUp(f'Does "{choice}" apply?', YES_NO) for choice in self.choices)
 
-    def value_of(self, probabilities: Sequence[float]) -> str:
+    def value_of(self, probabilities: Sequence[float], label_masses: Sequence[float] = ()) -> str:
         yes = probabilities[:: len(YES_NO)]
         pairs = zip(self.choices, yes, strict=True)
         return json.dumps([choice for choice, p in pairs if p >= self.threshold], ensure_ascii=False)

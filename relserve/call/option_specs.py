@@ -95,6 +95,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "cascade": OptionSpec("VARCHAR", "a small model or 'embedding', to decide rows that it is sure of", text),
     "precision": OptionSpec("DOUBLE", "of the rows that a cascade keeps (0.95)", number(1e-6, 1)),
     "recall": OptionSpec("DOUBLE", "of the rows that a cascade should keep (0.95)", number(1e-6, 1)),
+    "label_mass": OptionSpec("BOOLEAN", "tell how probable any of the labels was, too", truth),
     "accuracy": OptionSpec("DOUBLE", "of the labels or scores that a cascade gives (0.95)", number(1e-6, 1)),
     "error": OptionSpec("DOUBLE", "how far a cascade's score may be from the large model's", number(0, 1e9)),
     "join": OptionSpec(

@@ -47,6 +47,7 @@ class Options:
     offsets: bool = False
     debias: int = 1  # orders of the choices that a row is read in
     prior: PriorOf = "none"
+    label_mass: bool = False
     max_rows: int | None = None
     max_tokens_total: int | None = None
     max_cost: float | None = None  # US dollars

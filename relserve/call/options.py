@@ -19,6 +19,7 @@ from relserve.call.answer_types import (
 )
 from relserve.call.decided import Decided
 from relserve.call.decisions import (
+    LABEL_MASS,
     Decision,
     Distribution,
     ExpectedLevel,
@@ -148,9 +149,9 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm_date": _single("DATE"),
     "llm_prob": FunctionSpec((*_WEIGHED, "calibration"), (), lambda o: Probability()),
     "llm_probs": FunctionSpec(
-        (*_WEIGHED, "choices", "calibration"),
+        (*_WEIGHED, "choices", "calibration", LABEL_MASS),
         ("choices",),
-        lambda o: Distribution(o.choices, o.descriptions),
+        lambda o: Distribution(o.choices, o.descriptions, o.label_mass),
         schema='"MAP(VARCHAR, DOUBLE)"',
     ),
     "llm_tags": FunctionSpec(
@@ -160,9 +161,11 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         schema='["VARCHAR"]',
     ),
     "llm_decide": FunctionSpec(
-        ("questions", *_STATED),
+        ("questions", *_STATED, LABEL_MASS),
         ("questions",),
-        lambda o: Decided(tuple(each.key for each in o.questions), questions=o.questions),
+        lambda o: Decided(
+            tuple(each.key for each in o.questions), questions=o.questions, label_mass=o.label_mass
+        ),
         template="{}",
         positional=("questions",),
     ),
@@ -220,6 +223,10 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
         check_number(function, options.choices, 1 if isinstance(kind, Labelling) else 2)
     if isinstance(kind, Decision) and options.debias > kind.num_weighed:
+    if options.label_mass and isinstance(kind, Decision) and LABEL_MASS in map(str.lower, kind.choices):
+        raise OptionError(
+            f"label_mass is told under the name {LABEL_MASS!r}, which {function}() has already; rename that"
+        )
         raise OptionError(
             f"debias must be from 1 to {kind.num_weighed}, the number of answers that a prompt of "
             f"{function}() weighs, not {options.debias}"

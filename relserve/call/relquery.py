@@ -158,6 +158,7 @@ class Sampling:
     follow_ups: tuple[FollowUp, ...] = ()  # asked after each prompt in its place; see `PerQuestion`
     debias: int = 1  # each prompt is asked with the choices in so many orders; see `Reordered`
     embeds: bool = False  # replies are to be vectors; see `Vector`
+    label_mass: bool = False  # replies are to tell `Reply.label_masses`
 
     @property
     def output_cap(self) -> int:
@@ -195,6 +196,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
         options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
         options.thinking, options.read if isinstance(kind, Decision) else None,
         kind.follow_ups if isinstance(kind, Decision) else (), options.debias, isinstance(kind, Vector),
+        options.label_mass,
     )  # fmt: skip
 
 
@@ -327,6 +329,8 @@ class Reply:
     tells it: of a choice in proportion to that of all choices, over all their spellings, at temperature 1.
     `probabilities` are those of all choices of the grammar, in their order, where `Sampling.read` asks for
     them and the engine tells them; the text is then the most probable choice, or its label.
+    `label_masses`: of each question, the probability of all labels together among all that the model might
+    have begun its reply with, where `Sampling.label_mass` asks for it; NaN or None where it is not known.
     `cut`: max_tokens ended it. Thoughts are no part of the text.
     `is_counted`: caps have counted the row before: it waits in a batch, or its answer was taken from one.
     `is_unsent`: the row was refused before any model was asked about it, so caps do not count it.
@@ -341,4 +345,5 @@ class Reply:
     cut: bool = False
     probabilities: tuple[float, ...] | None = None
     is_counted: bool = False
+    label_masses: tuple[float, ...] | None = None
     is_unsent: bool = False

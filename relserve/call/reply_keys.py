@@ -44,8 +44,9 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     del sampling["follow_ups"]
     if follow_ups:  # their names are told in failures alone, which are not kept
         sampling["follow_ups"] = [(each.text, each.choices) for each in follow_ups]
-    if not sampling["embeds"]:
-        del sampling["embeds"]
+    for name in ("embeds", "label_mass"):
+        if not sampling[name]:
+            del sampling[name]
     if sampling["debias"] == 1:
         del sampling["debias"]
     own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]

@@ -62,6 +62,11 @@ def weights_by_hash(prompt: str, num: int) -> tuple[float, ...]:
     return tuple(weight / sum(weights) for weight in weights)
 
 
+def mass_by_hash(prompt: str) -> float:
+    """A made-up probability of all choices together, by a hash of the prompt."""
+    return _digest(prompt)[0] / 255
+
+
 def _digest(prompt: str) -> bytes:
     return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
@@ -84,6 +89,7 @@ class ScriptedEngine:
         dies_after: raise EngineDeadError after so many replies (None: never).
         max_prompt_chars: longer prompts fail as over the context.
         identity: its fingerprint; None: its answers are never kept.
+        tells_mass: tell the probability of all choices together, where it is asked for.
         remembers: keep every submission, for tests to look at; off where nobody does, for they would pile up.
         submissions: every submission so far, if it remembers.
         aborted: how many prompts were given up unfinished.
@@ -97,6 +103,7 @@ class ScriptedEngine:
     max_prompt_chars: int = 1_000_000
     model: str = "scripted"
     identity: str | None = None
+    tells_mass: bool = True
     remembers: bool = True
     submissions: list[Submission] = field(default_factory=list)
     aborted: int = 0
@@ -159,7 +166,10 @@ class ScriptedEngine:
         assert grammar is not None
         found = weights_by_hash(prompt, len(grammar.choices)) if self.sure(prompt) is not None else None
         best = max(zip(found, grammar.choices, strict=True))[1] if found else grammar.choices[0]
-        return Reply(index, best, usage=Usage(len(prompt) // 4 + 1, 0, 1), probabilities=found)
+        tells = found and self.tells_mass and submission.sampling.label_mass
+        mass = (mass_by_hash(prompt),) if tells else None
+        usage = Usage(len(prompt) // 4 + 1, 0, 1)
+        return Reply(index, best, usage=usage, probabilities=found, label_masses=mass)
 
     async def close(self) -> None:
         """Nothing to free."""

@@ -140,15 +140,18 @@ def kept_text(reply: Reply) -> str:
     """A reply as one text: with the probabilities of its choices, where it has them, in JSON."""
     if reply.probabilities is None:
         return reply.text or ""
-    return json.dumps([reply.text, reply.probabilities])
+    masses = () if reply.label_masses is None else (reply.label_masses,)
+    return json.dumps([reply.text, reply.probabilities, *masses])
 
 
 def reply_of(index: int, kept: str, submission: Submission) -> Reply:
     """The reply that `kept_text` wrote."""
     if submission.sampling.read is None:
         return Reply(index, kept)
-    text, probabilities = json.loads(kept)
-    return Reply(index, text, probabilities=tuple(probabilities))
+    text, probabilities, *masses = json.loads(kept)
+    return Reply(
+        index, text, probabilities=tuple(probabilities), label_masses=tuple(masses[0]) if masses else None
+    )
 
 
 def ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | None) -> str | None:

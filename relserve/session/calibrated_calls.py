@@ -24,7 +24,9 @@ if TYPE_CHECKING:  # NumPy is imported by those who fit
 
 FEWEST_ROWS = 20
 # Options under which a model gives the same probabilities.
-_WITHOUT_EFFECT = frozenset("model on_error deadline slo field_order choices calibration".split()) | set(CAPS)
+_WITHOUT_EFFECT = {
+    *CAPS, *"model on_error deadline slo field_order choices calibration label_mass threshold".split()
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from relserve.session.wrapped_engine import WrappedEngine, failure_of, together
 class PerQuestion(WrappedEngine):
     """An engine that asks another one the follow-ups of each prompt; see `Engine` and `Sampling`.
 
-    A reply has the probabilities of all their choices, one question's after the other's. Those of a question
-    that failed are NaN, and the reply has the failure of the first such.
+    A reply has the probabilities of all their choices, one question's after the other's, and likewise their
+    label masses. Those of a question that failed are NaN, and the reply has the failure of the first such.
     """
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
@@ -74,7 +74,11 @@ def _of_all(index: int, asked: Sequence[FollowUp], replies: Sequence[Reply]) -> 
         for each, reply, failure in zip(asked, ordered, failures, strict=True)
     ]
     probabilities = tuple(probability for each in found for probability in each)
-    return replace(whole, failure=failed[0] if failed else None, probabilities=probabilities)
+    masses = tuple((reply.label_masses or (math.nan,))[0] for reply in ordered)
+    return replace(
+        whole, failure=failed[0] if failed else None, probabilities=probabilities,
+        label_masses=None if all(map(math.isnan, masses)) else masses,
+    )  # fmt: skip
 
 
 def _failure_of(asked: FollowUp, reply: Reply) -> Failure | None:

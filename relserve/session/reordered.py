@@ -26,8 +26,8 @@ MOST_WITH_TURNS = 512  # rows of a block that is asked about in one order, then 
 class Reordered(WrappedEngine):
     """An engine that asks another one about each prompt in `Sampling.debias` orders; see `Engine`.
 
-    A reply has the averaged probabilities, in the order of the choices as they were given. A prompt of which
-    one read fails has that failure.
+    A reply has the averaged probabilities, in the order of the choices as they were given, and the mean of
+    the label masses. A prompt of which one read fails has that failure.
     """
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
@@ -197,4 +197,8 @@ def _averaged(index: int, replies: Sequence[Reply]) -> Reply:
     if failed:
         return replace(whole, text=None, failure=failed[0])
     found = [reply.probabilities for reply in replies if reply.probabilities is not None]
-    return whole if len(found) < len(replies) else replace(whole, probabilities=averaged(found))
+    if len(found) < len(replies):
+        return whole
+    masses = [reply.label_masses[0] for reply in replies if reply.label_masses is not None]
+    mean = (sum(masses) / len(masses),) if len(masses) == len(replies) else None
+    return replace(whole, probabilities=averaged(found), label_masses=mean)

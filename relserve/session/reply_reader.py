@@ -102,7 +102,8 @@ class ReplyReader:
             found = self._correction.of(kind, found)
         if isinstance(found, Failure):
             return Answer(None, found)
-        return Answer(kind.value_of(found), reply.failure, sureness=kind.sureness(found))
+        value = kind.value_of(found, reply.label_masses or ())
+        return Answer(value, reply.failure, sureness=kind.sureness(found))
 
     def _if_sure(self, answer: Answer, confidence: float | None, least: float) -> Answer:
         """The answer, or a failure where the model gave it a smaller probability than `least`."""

@@ -12,6 +12,7 @@ from relserve.call.relquery import sampling_of
 from relserve.errors import OptionError
 
 QUESTION = '{"a": {"type": "noul", "instructions": "?"}}'
+MASS = QUESTION.replace('"a"', '"label_mass"')
 
 
 def test_nothing_given_gives_the_defaults() -> None:
@@ -88,6 +89,9 @@ def test_white_space_ends_an_answer_too(stop: Any) -> None:
         ("llm_decide", {"questions": QUESTION, "debias": 3}, "debias must be from 1 to 2"),
         ("llm_prob", {"debias": "two"}, "debias must be a whole number, not 'two'"),
         ("llm_prob", {"prior": "rows"}, "prior must be 'none' or 'empty' .*, not 'rows'"),
+        ("llm_prob", {"label_mass": True}, r"llm_prob\(\) has no option 'label_mass'"),
+        ("llm_probs", {"choices": ["a", "label_mass"], "label_mass": True}, "which llm_probs.. has already"),
+        ("llm_decide", {"questions": MASS, "label_mass": True}, "which llm_decide.. has already"),
         ("llm_classify", {"debias": 2, "choices": ["a"]}, r"llm_classify\(\) has no option 'debias'"),
     ],
 )

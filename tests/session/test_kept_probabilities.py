@@ -14,7 +14,7 @@ from relserve.cache.store import FILE_NAME
 from relserve.call.options import Options, parse_options
 from relserve.call.relquery import RelQuery, Submission
 from relserve.call.template import Template
-from relserve.engines.scripted import ScriptedEngine
+from relserve.engines.scripted import ScriptedEngine, mass_by_hash
 from relserve.errors import Failure, FailureKind
 from relserve.session.session import Session
 
@@ -51,7 +51,21 @@ def test_probabilities_are_kept_as_they_were_told(ask: Ask, engine: ScriptedEngi
     assert engine.num_prompts == 2
 
 
-@pytest.mark.parametrize(("function", "options"), [("llm_classify", {}), ("llm_probs", {"read": "exact"})])
+def test_label_masses_are_kept_with_them(ask: Ask, engine: ScriptedEngine) -> None:
+    before = ask("llm_probs", label_mass=True)
+    assert [json.loads(each)["label_mass"] for each in before] == [mass_by_hash(p) for p in _prompts()]
+    assert ask("llm_probs", label_mass=True) == before
+    assert engine.num_prompts == 2
+
+
+def _prompts() -> list[str]:
+    return [f"Answer with exactly one of: x, y.\nsay {text}" for text in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [("llm_classify", {}), ("llm_probs", {"read": "exact"}), ("llm_probs", {"label_mass": True})],
+)
 def test_another_way_to_ask_is_another_question(
     ask: Ask, engine: ScriptedEngine, function: str, options: dict[str, Any]
 ) -> None:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import duckdb
 
-from relserve.call.decided import FIELD_TYPES
+from relserve.call.decided import FIELD_TYPES, MASSES
+from relserve.call.decisions import LABEL_MASS
 from relserve.call.options import FUNCTIONS, FunctionSpec
 from relserve.call.questions import KINDS
 from relserve.call.verbatim import PLACED
@@ -236,15 +237,18 @@ def _questions_schema() -> str:
     for name, kind in KINDS.items():  # no name can hold a quote that is not escaped
         schema = f"system.main.replace({schema}, ':\"{name}\"', ':{json.dumps(FIELD_TYPES[kind])}')"
     folded = f"system.main.list_transform({names}, lambda name: system.main.lower(name))"
+    end = f"CASE WHEN {LABEL_MASS}::VARCHAR = 'true' THEN '[}}]$' ELSE '^$' END"  # in place of it, one more
+    masses = json.dumps({LABEL_MASS: MASSES}).removeprefix("{")
     return f"""CASE WHEN questions IS NULL THEN '"VARCHAR"'
-        ELSE system.main.list_extract(system.main.list_transform(system.main.list_value(
+        ELSE system.main.regexp_replace(
+            system.main.list_extract(system.main.list_transform(system.main.list_value(
             CASE WHEN system.main.typeof(questions) <> 'VARCHAR' THEN system.main.to_json(questions)::VARCHAR
             WHEN system.main.json_valid(questions::VARCHAR) THEN questions::VARCHAR END
         ), lambda q: CASE WHEN system.main.len({names}) = system.main.len({types})
             AND system.main.len(system.main.list_distinct({folded})) = system.main.len({types})
             AND system.main.len({types}) > 0
             AND system.main.list_has_all(system.main.list_value({listed}), {types}) THEN {schema}
-            ELSE '"VARCHAR"' END), 1) END"""
+            ELSE '"VARCHAR"' END), 1), {end}, ', {masses}') END"""
 
 
 def _json_of(parameters: Iterable[str]) -> str:

@@ -55,7 +55,7 @@ def reply_in(data: object, index: int, dialect: Dialect, submission: Submission)
     Raises: as `read_reply`.
     """
     if submission.sampling.read is not None:
-        return read_labels(data, index, submission.labels)
+        return read_labels(data, index, submission.labels, submission.sampling.label_mass)
     return read_reply(data, index, dialect.wraps(submission.sampling.grammar), submission.sampling)
 
 

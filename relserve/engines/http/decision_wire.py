@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from relserve.call.decisions import YES_NO
+from relserve.call.decisions import LABEL_MASS, YES_NO
 from relserve.engines.http.reply import shown, unreadable
 from relserve.errors import Failure, FailureKind
 
@@ -59,6 +59,13 @@ class DecisionWire(ABC):
         if answers is None:
             raise unreadable(data, "decision")
         return [self._read(answers.get(name_of(number)), each) for number, each in enumerate(questions)]
+
+    def mass_in(self, data: Any, number: int) -> float | None:
+        """The probability of all labels of a question by its number; None where the server tells none."""
+        try:
+            return _probability(data["diagnostics"][name_of(number)][LABEL_MASS])
+        except (LookupError, TypeError, ValueError):
+            return None
 
     def _read(self, answer: Any, question: AskedQuestion) -> tuple[float, ...] | Failure:
         if answer is None:

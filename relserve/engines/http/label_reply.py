@@ -46,8 +46,11 @@ def _labelled(submission: Submission) -> Submission:
     return labels_of(submission.sampling.grammar.choices)[:2][-1].asked(submission)
 
 
-def read_labels(data: object, index: int, labels: Sequence[str]) -> Reply:
+def read_labels(data: object, index: int, labels: Sequence[str], label_mass: bool = False) -> Reply:
     """The probabilities of the choices in the body of a 200 response; a failure where it tells too little.
+
+    Args:
+        label_mass: the reply tells it, less what labels have that the server does not tell (`MOST_UNSEEN`).
 
     Raises: as `read_reply`.
     """
@@ -69,7 +72,8 @@ def read_labels(data: object, index: int, labels: Sequence[str]) -> Reply:
         why = f"the server told {len(likely)} likely tokens, too few for {num_untold} of the labels {shown}"
         return refused(index, f"{why}; take fewer choices, or name another model", usage)
     found = tuple(masses[label] / total for label in labels)
-    return Reply(index, first.text, usage=usage, probabilities=found)
+    mass = (min(1.0, total),) if label_mass else None
+    return Reply(index, first.text, usage=usage, probabilities=found, label_masses=mass)
 
 
 def _masses(labels: Sequence[str], likely: Mapping[str, float]) -> dict[str, float]:

@@ -108,7 +108,8 @@ class ReadRows(HttpRows):
         if "logprobs" in dialect.omitted:
             return [refused(index, TELLS_NONE)]
         body = dialect.body(self.server.model, submission.prompts[index], submission)
-        return [read_labels(await self._post(dialect.path, body), index, submission.labels)]
+        told = await self._post(dialect.path, body)
+        return [read_labels(told, index, submission.labels, submission.sampling.label_mass)]
 
     async def _decided(self, wire: DecisionWire, indices: tuple[int, ...], dialect: Dialect) -> list[Reply]:
         state, _ = apart(self.plain, indices[0])
@@ -119,13 +120,18 @@ class ReadRows(HttpRows):
         data = await self._post(wire.path, body)
         usages = [usage_in(data), *[Usage()] * (len(indices) - 1)]  # of the request, told once
         found = wire.read(data, questions)
-        return list(map(self._reply, indices, found, usages))
+        tells = self.plain.sampling.label_mass
+        masses = [wire.mass_in(data, number) if tells else None for number in range(len(questions))]
+        return list(map(self._reply, indices, found, usages, masses))
 
-    def _reply(self, index: int, found: tuple[float, ...] | Failure, usage: Usage) -> Reply:
+    def _reply(
+        self, index: int, found: tuple[float, ...] | Failure, usage: Usage, mass: float | None
+    ) -> Reply:
         if isinstance(found, Failure):
             return Reply(index, None, found, usage)
         best = choices_of(self.plain, index)[found.index(max(found))]
-        return Reply(index, best, usage=usage, probabilities=found)
+        masses = None if mass is None else (mass,)
+        return Reply(index, best, usage=usage, probabilities=found, label_masses=masses)
 
     def _lacks(self, wire: DecisionWire | None, sent: list[Reply] | Fault, dialect: Dialect) -> bool:
         """Whether the server has shown that it does not know the way."""

@@ -142,6 +142,11 @@ class ChoiceSearch:
             total += sum(math.exp(min(700.0, each.logprob - scale)) for each in self._open)
         return [mass / total for mass in masses]
 
+    def mass(self) -> float:
+        """The probability that a reply begins with any of the choices, less what was left open."""
+        scale = self._scale
+        return min(1.0, math.exp(scale) * sum(self._masses(scale)))
+
     @property
     def _scale(self) -> float:
         """The largest log probability; a long choice's own may be too small for a float."""

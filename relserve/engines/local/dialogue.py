@@ -46,6 +46,7 @@ class Scoring:
     Args:
         params_of: sampling parameters of a request for the probabilities of these next tokens.
         sure_at, doubt: see `ChoiceSearch`.
+        label_mass: replies tell it.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Scoring:
         params_of: Callable[[list[int]], Any],
         sure_at: float = 1.0,
         doubt: float = DOUBT,
+        label_mass: bool = False,
     ) -> None:
         self.grammar, self.spellings, self.sure_at, self.doubt = grammar, spellings, sure_at, doubt
-        self.params_of = params_of
+        self.params_of, self.label_mass = params_of, label_mass
         self._params: dict[bytes, list[Any]] = {}
 
     def asks(self, ids: list[int], position: Position) -> list[TokenizedPrompt]:
@@ -93,7 +95,7 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
     all_of_them = tuple(probabilities) if scoring.sure_at >= 1 else None  # else they are known in part
     return Reply(
         index, text, None, usage_of(outputs), times_of(outputs), probabilities[best],
-        probabilities=all_of_them,
+        probabilities=all_of_them, label_masses=(search.mass(),) if scoring.label_mass else None,
     )  # fmt: skip
 
 

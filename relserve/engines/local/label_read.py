@@ -97,13 +97,20 @@ def groups_in(
 
 
 def weigh(
-    index: int, ids: list[int], params: Any, labels: Labels, groups: Groups, otherwise: Dialogue
+    index: int,
+    ids: list[int],
+    params: Any,
+    labels: Labels,
+    groups: Groups,
+    otherwise: Dialogue,
+    label_mass: bool = False,
 ) -> Dialogue:
     """The probabilities of the choices in proportion to those of all their labels, in one request.
 
     Args:
         params: of a request for the probabilities of the tokens in `groups`.
         otherwise: what is asked in place of that, where the model does not answer with labels.
+        label_mass: the reply tells it.
     """
     (output,) = yield [TokenizedPrompt(ids, params)]
     told = logprobs_of(output)
@@ -113,9 +120,11 @@ def weigh(
     if not sum(masses) > 0:
         otherwise.close()
         return replace(reply, failure=NOT_A_NUMBER)
-    if not labels.are_words and math.exp(highest) * sum(masses) < LEAST_MASS:
+    mass = math.exp(highest) * sum(masses)
+    if not labels.are_words and mass < LEAST_MASS:
         return after(reply, (yield from otherwise))
     otherwise.close()
     found = tuple(mass / sum(masses) for mass in masses)
     best = labels.choices[max(range(len(found)), key=found.__getitem__)]
-    return replace(reply, text=best, probabilities=found)
+    label_masses = (min(1.0, mass),) if label_mass else None
+    return replace(reply, text=best, probabilities=found, label_masses=label_masses)

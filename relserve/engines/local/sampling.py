@@ -84,8 +84,8 @@ def _weighing(engine: RunningEngine, submission: Submission, num_rows: int) -> T
     tag = _tag_of(submission, num_rows, 1).args()
     params = _params_of_tokens(
         [token for group in groups for token in group],
-        # Of letters and digits it counts, too, how much the model gives to anything else.
-        {**tag, SHARES: 1} if labels.are_words else tag,
+        # Of letters and digits, and where it is asked for, it counts, too, what anything else gets.
+        {**tag, SHARES: 1} if labels.are_words and not submission.sampling.label_mass else tag,
     )
 
     def exactly(index: int) -> Dialogue:
@@ -94,7 +94,8 @@ def _weighing(engine: RunningEngine, submission: Submission, num_rows: int) -> T
         (ids,) = engine.encoder.encode(plain.prompts, plain.system, 0, plain.turns)
         return (yield from choose(index, ids, scoring))
 
-    return lambda index, ids: weigh(index, ids, params, labels, groups, exactly(index))
+    tells = submission.sampling.label_mass
+    return lambda index, ids: weigh(index, ids, params, labels, groups, exactly(index), tells)
 
 
 def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Scoring:
@@ -108,6 +109,7 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
         lambda tokens: _params_of_tokens(tokens, tag),
         submission.sampling.sure_at,
         DOUBT_BELOW if submission.labels else DOUBT,  # the same whatever is asked beside it
+        submission.sampling.label_mass,
     )
 
 

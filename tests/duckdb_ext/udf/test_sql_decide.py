@@ -10,7 +10,7 @@ import pytest
 from sql_fixtures import Made, make
 
 from relserve.call.relquery import Submission
-from relserve.engines.scripted import ScriptedEngine, weights_by_hash
+from relserve.engines.scripted import ScriptedEngine, mass_by_hash, weights_by_hash
 from relserve.errors import Failure, FailureKind, OptionError, RowError
 
 QUESTIONS: dict[str, Any] = {
@@ -91,6 +91,17 @@ def test_questions_come_in_any_form(made: Made, given: str) -> None:
     parameters = [json.dumps(QUESTIONS)] if given == "$1" else None
     sql = f"SELECT typeof(d), d FROM (SELECT llm_decide('a', {given}) AS d)"
     assert made.rows(sql, parameters) == [(TYPE, decided("a"))]
+
+
+def test_label_masses_are_a_field_with_an_entry_a_question(made: Made) -> None:
+    call = f"llm_decide('a', '{AS_JSON}', label_mass := true)"
+    ((found, kind),) = made.rows(f"SELECT d, typeof(d) FROM (SELECT {call} AS d)")
+    masses = found.pop("label_mass")
+    assert found == decided("a")
+    assert kind == f"{TYPE[:-1]}, label_mass {_MAP})"
+    assert list(masses) == list(QUESTIONS)
+    assert masses["complaint"] == mass_by_hash("a\nIs it a complaint?\nAnswer with exactly one of: yes, no.")
+    assert made.rows(f"SELECT typeof(llm_decide('a', '{AS_JSON}', label_mass := false))") == [(TYPE,)]
 
 
 def test_explain_counts_every_question_and_shows_the_call(made: Made) -> None:

@@ -7,7 +7,7 @@ from sql_fixtures import Made, make
 
 from relserve.call.place_bias import EMPTY, averaged, divided
 from relserve.call.relquery import Submission
-from relserve.engines.scripted import ScriptedEngine, weights_by_hash
+from relserve.engines.scripted import ScriptedEngine, mass_by_hash, weights_by_hash
 from relserve.errors import Failure, FailureKind, OptionError, RowError
 
 YES_NO = "Answer with exactly one of: yes, no.\n"
@@ -35,6 +35,19 @@ def test_a_distribution_is_a_map_in_the_order_of_the_choices(made: Made) -> None
     assert list(rows[0][0]) == ["sales", "it's else"]
     assert made.asked == (1, 1)
     assert made.rows("SELECT llm_probs('Team? {}', NULL, choices := ['a', 'b'])") == [(None,)]
+
+
+def test_label_mass_is_one_more_entry_and_null_where_nobody_tells_it(made: Made) -> None:
+    call = "llm_probs('Team? {}', x, choices := ['sales', 'it''s else'], label_mass := true)"
+    (row,) = made.rows(f"SELECT p, p['label_mass'], typeof(p) FROM (SELECT {call} AS p FROM {TEXTS} LIMIT 1)")
+    sales, other = weights_by_hash(f"{TEAMS}Team? a", 2)
+    mass = mass_by_hash(f"{TEAMS}Team? a")
+    assert row == ({"sales": sales, "it's else": other, "label_mass": mass}, mass, "MAP(VARCHAR, DOUBLE)")
+    both = [mass_by_hash(f"Answer with exactly one of: {each}.\nTeam? a") for each in ("u, v", "v, u")]
+    sql = "SELECT llm_probs('Team? {}', 'a', choices := ['u', 'v'], label_mass := true, debias := 2)"
+    assert made.rows(f"{sql}['label_mass']") == [(pytest.approx(sum(both) / 2),)]
+    made.engine.tells_mass = False
+    assert made.rows(f"{sql.replace('Team', 'team')}['label_mass'] IS NULL") == [(True,)]
 
 
 def test_a_threshold_and_a_limit_ask_for_no_more_than_they_need(made: Made) -> None:

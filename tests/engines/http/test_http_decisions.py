@@ -178,6 +178,18 @@ def test_tokens_of_a_request_are_counted_once(fake):
     assert (usage.prompt_tokens, usage.cached_tokens, usage.output_tokens) == (120, 24, 0)
 
 
+def test_label_masses_are_told_where_the_server_tells_them(fake):
+    def diagnosed(body):
+        reply = system_one(body)
+        mass = {"label_mass": 0.4} if body["state"] == "a" else {"label_mass": "much"}
+        reply.body["diagnostics"] = dict.fromkeys(body["questions"], mass)
+        return reply
+
+    asked = Asked(fake, "llm_probs", ["a", "b"], choices=["x", "y"], label_mass=True)
+    assert [json.loads(value)["label_mass"] for value in asked.of(system_one=diagnosed)] == [0.4, None]
+    assert [json.loads(value)["label_mass"] for value in asked.of(decisions=decisions)] == [None] * 2
+
+
 def test_one_label_without_an_answer_costs_its_row_alone(fake):
     def partial_answers(body):
         return system_one(body, q1=None) if body["state"] == "b" else system_one(body)

@@ -17,7 +17,7 @@ from relserve.session.reordered import Reordered
 TEAMS = ("sales", "support", "nobody")
 
 
-def asked(fake, reply, choices, read="label", question="Team? x"):
+def asked(fake, reply, choices, read="label", question="Team? x", **more):
     """The reply to one row, and the bodies that the server got."""
 
     async def handler(request):
@@ -25,7 +25,7 @@ def asked(fake, reply, choices, read="label", question="Team? x"):
 
     server = fake(handler)
     prompt = f"{ChoiceAnswer(choices).instruction}\n{question}"
-    how = {"grammar": Grammar(choices=choices), "max_tokens": 1, "read": read}
+    how = {"grammar": Grammar(choices=choices), "max_tokens": 1, "read": read, **more}
     (found,) = ask(HttpEngine(server.url), [prompt], **how)
     return found, [body for _, body in server.requests]
 
@@ -45,6 +45,12 @@ def test_yes_and_no_are_their_own_labels(fake):
     reply, (body,) = asked(fake, first_token(Yes=0.6, yes=0.2, No=0.2), ("yes", "no"))
     assert reply.probabilities == pytest.approx((0.8, 0.2))
     assert body["messages"][0]["content"].startswith("Answer with exactly one of: yes, no.\n")
+
+
+def test_the_mass_of_all_labels_is_told_on_request(fake):
+    said = first_token(Yes=0.4, yes=0.2, No=0.1, Maybe=0.3)
+    assert asked(fake, said, ("yes", "no"), label_mass=True)[0].label_masses == pytest.approx((0.7,))
+    assert asked(fake, said, ("yes", "no"))[0].label_masses is None
 
 
 @pytest.mark.parametrize(

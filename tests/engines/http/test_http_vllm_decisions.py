@@ -63,6 +63,7 @@ def test_probabilities_are_those_that_it_says(qwen3, engine, choices):
         question = {"type": "noul", "instructions": "Which?"}
     prompts = [f"{ChoiceAnswer(choices).instruction}\nWhich? {row}" for row in ROWS]
     asked = submission_of(prompts, grammar=Grammar(choices=choices), max_tokens=1, read="label")
+    asked = replace(asked, sampling=replace(asked.sampling, label_mass=True))
     replies = spawn(collect(engine, replace(asked, frame=Frame("Which? ")))).result(timeout=TIMEOUT_S)
     for reply in replies:
         body = told(qwen3, ROWS[reply.index], question)
@@ -70,6 +71,7 @@ def test_probabilities_are_those_that_it_says(qwen3, engine, choices):
         assert reply.failure is None
         assert reply.probabilities == pytest.approx([shares[choice] for choice in choices], abs=1e-3)
         assert reply.text == max(shares, key=shares.get)
+        assert reply.label_masses == pytest.approx([body["diagnostics"]["it"]["label_mass"]], abs=1e-3)
         assert reply.usage.prompt_tokens == body["usage"]["input_tokens"]
 
 

@@ -53,9 +53,12 @@ def other() -> Dialogue:
     return Reply(0, "sales", probabilities=(0.9, 0.1))
 
 
-def reply_of(number: int, groups: Sequence[tuple[int, ...]], logprobs: dict[int, float]) -> Reply:
+def reply_of(
+    number: int, groups: Sequence[tuple[int, ...]], logprobs: dict[int, float], label_mass: bool = False
+) -> Reply:
     """What comes of a row with these labels, by number, where nothing more is asked."""
-    dialogue = weigh(0, [1, 2], None, labels_of(("sales", "support"))[number], tuple(groups), other())
+    labels = labels_of(("sales", "support"))[number]
+    dialogue = weigh(0, [1, 2], None, labels, tuple(groups), other(), label_mass)
     assert len(next(dialogue)) == 1
     with pytest.raises(StopIteration) as ended:
         dialogue.send([output_of(logprobs)])
@@ -70,6 +73,13 @@ def test_probabilities_are_in_proportion_to_all_labels() -> None:
     tiny = {token: logprob - 2000 for token, logprob in logprobs.items()}  # no float holds these
     assert reply_of(0, [(7,), (9,)], tiny).probabilities == pytest.approx((5 / 11, 6 / 11))
     assert reply_of(0, [(7,), (9,)], tiny).text == "support"
+
+
+def test_the_mass_of_all_labels_is_told_on_request() -> None:
+    logprobs = {7: math.log(0.4), 8: math.log(0.08), 9: math.log(0.02)}
+    assert reply_of(0, [(7, 8), (9,)], logprobs, True).label_masses == pytest.approx((0.5,))
+    assert reply_of(0, [(7, 8), (9,)], logprobs).label_masses is None
+    assert reply_of(0, [(7,), (9,)], {7: 1e-7, 9: -50.0}, True).label_masses == (1.0,)
 
 
 def test_a_model_that_does_not_answer_with_letters_is_asked_for_the_words() -> None:
@@ -123,6 +133,27 @@ def test_one_request_of_one_token_tells_what_brute_force_tells(
         assert sum(by_one.probabilities) == pytest.approx(1)
         assert by_one.usage.output_tokens == 1
         assert by_one.text == choices[row.index(max(row))]
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("read", ["exact", "label"])
+def test_the_mass_is_that_of_brute_force_and_tells_where_a_model_would_say_something_else(
+    local_engine: LocalEngine, model_path: Any, read: str
+) -> None:
+    from benchmarks.spelled_out import BruteForce
+    from relserve.engines.local.prompts import load_encoder
+
+    prompts = [*prompts_of(YES_NO), "Write a sentence about the sea."]
+    brute, encoder = BruteForce(model_path, YES_NO), load_encoder(str(model_path))
+    assert encoder is not None
+    true = [brute.mass(ids) for ids in encoder.encode(prompts, None)]
+    how = {"grammar": Grammar(choices=YES_NO), "max_tokens": 1, "read": read}
+    plain, told = (ask(local_engine, prompts, label_mass=mass, **how) for mass in (False, True))
+    for mass, without, reply in zip(true, plain, told, strict=True):
+        assert without.label_masses is None
+        assert reply.label_masses == pytest.approx((mass,), abs=1e-3)
+        assert reply.probabilities == pytest.approx(without.probabilities, abs=1e-4)
+    assert true[0] > 0.9 > 0.1 > true[-1]
 
 
 @pytest.mark.vllm
