@@ -244,11 +244,17 @@ class Session:
         ]
 
     def sample(
-        self, site: CallSite, folded: FoldedRows, num: int, cancel: threading.Event | None = None
+        self,
+        site: CallSite,
+        folded: FoldedRows,
+        num: int,
+        cancel: threading.Event | None = None,
+        statement: int | None = None,
     ) -> Sureness | None:
         """How sure the model is of a call's answers: asks it about so many of the prompts, evenly spread.
 
-        None where the answers have no probabilities. Raises as `OpenRelQuery.ask`, but for rows that fail.
+        None where the answers have no probabilities. `statement` as of `open`. Raises as `OpenRelQuery.ask`,
+        but for rows that fail.
         """
         from relserve.session.cascaded import weighed_site  # and numpy
 
@@ -258,7 +264,7 @@ class Session:
         weighed = replace(weighed, options=replace(weighed.options, on_error="null"))
         num_all = len(folded.prompts)
         num = min(num, num_all)
-        with self.open(weighed, cancel, remembers=False) as opened:
+        with self.open(weighed, cancel, statement, remembers=False) as opened:
             opened.ask_folded(folded.part([i * num_all // num for i in range(num)]), [])
             return opened.record.sureness
 

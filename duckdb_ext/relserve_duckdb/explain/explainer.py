@@ -40,6 +40,7 @@ from relserve_duckdb.udf.question_site import QuestionSite
 from relserve_duckdb.udf.statement_parser import parse
 
 KEY = "llm_calls"  # of our row about them in the result of EXPLAIN
+SAMPLE = "llm_explain_sample"  # DuckDB's variable that has prompts of each call asked by EXPLAIN
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
 
 
@@ -122,7 +123,8 @@ class Explainer:
         if statement.queries:
             values.append((TEXT2SQL, ";\n".join(statement.queries)))
         if self._plans_calls(statement):
-            values.append((KEY, self._in_words(partial(self.explain, variables, body, parameters))))
+            explaining = partial(self.explain, variables, body, parameters)
+            values.append((KEY, self._in_words(lambda: explaining(self._sample()))))
         return _ROWS.format(", ".join(["(?, ?)"] * len(values))), [text for row in values for text in row]
 
     def relation_text(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
@@ -131,8 +133,23 @@ class Explainer:
         if not self.indirect_calls.mentions(text) or not self._calls_llm(read_select(text)):
             return ""
         plan = plan_only(self.state, partial(relation.explain, format="json"))
-        told = self._in_words(partial(self.explain_relation, relation, reading))
+        told = self._in_words(lambda: self.explain_relation(relation, reading, self._sample()))
         return f"{plan_tree(plan, screen_width())}\n{told}\n"
+
+    def _sample(self) -> int:
+        """How many prompts of each call SET VARIABLE wants to be asked; 0: none.
+
+        Raises:
+            UsageError: its value is no such number.
+        """
+        # a relation, which an unread result makes an error, where `execute` would end that
+        ((sample,),) = self.raw.sql(f"SELECT system.main.getvariable('{SAMPLE}')").fetchall()
+        sample = 0 if sample is None else sample
+        if not isinstance(sample, int) or sample < 0:
+            raise UsageError(
+                f"{SAMPLE} is a whole number of prompts (SET VARIABLE {SAMPLE} = 20), not {sample!r}"
+            )
+        return sample
 
     def _in_words(self, explaining: Callable[[], Explanation]) -> str:
         """An explanation as text, or why there is none: EXPLAIN must not fail where a query would."""
@@ -160,13 +177,14 @@ class Explainer:
             is_cut = stops_early(rehearsal.plan())
         if is_cut:
             notes.append("A LIMIT may end the statement early; the numbers are without that.")
+        asking = self.state.session.history.new_statement() if sample else None
         hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
         found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
         calls = [
             each
             for number, site in enumerate(found, 1)
             for each in self._estimates(
-                number, site, is_cut or bool(site.depends_on) or site.asks_fewer, sample
+                number, site, is_cut or bool(site.depends_on) or site.asks_fewer, sample, asking
             )
         ]
         if not rehearsal.independent:
@@ -174,8 +192,14 @@ class Explainer:
         sampled = sampled_notes(calls, sample) if sample else []
         return Explanation(tuple(calls), (*notes, *_notes(calls), *_join_notes(found), *sampled))
 
-    def _estimates(self, number: int, reached: Reached, at_most: bool, sample: int) -> list[CallEstimate]:
-        """Of one call: one, or those of a cascade's two models."""
+    def _estimates(
+        self, number: int, reached: Reached, at_most: bool, sample: int, asking: int | None
+    ) -> list[CallEstimate]:
+        """Of one call: one, or those of a cascade's two models.
+
+        Args:
+            asking: the number of the statement that asks the samples of all calls.
+        """
         folded, site = reached.folded(), reached.site
         depends_on = tuple(reached.depends_on)
         found: list[tuple[Options | None, Estimate]]
@@ -188,7 +212,7 @@ class Explainer:
             found = [(asked.options, each) for asked, each in told]
             untold = "its prompts hold another call's answers" if reached.holds_answers else ""
             if sample and folded.prompts and not untold:
-                sampled = self.state.session.sample(site, folded, sample, self.state.run.cancel)
+                sampled = self.state.session.sample(site, folded, sample, self.state.run.cancel, asking)
         return [
             CallEstimate(
                 number, each.function, each.template, each, depends_on, at_most, untold, options, sampled

@@ -8,11 +8,14 @@ from relserve_duckdb.explain.call_estimate import CallEstimate
 
 
 def sampled_notes(calls: Sequence[CallEstimate], num: int) -> list[str]:
-    """A sentence for each call of which a sample of so many prompts was to be asked."""
+    """That a sample of so many prompts was asked, and a sentence for each call of which it was to be."""
     by_number: dict[int, list[CallEstimate]] = {}
     for call in calls:
         by_number.setdefault(call.number, []).append(call)
-    return [_note(each, num) for each in by_number.values()]
+    notes = [_note(each, num) for each in by_number.values()]
+    if any(call.sampled is not None for call in calls):
+        notes.insert(0, f"Up to {num:,} prompts of each call were asked for a sample; caps count them.")
+    return notes
 
 
 def _note(estimates: Sequence[CallEstimate], num: int) -> str:

@@ -9,6 +9,7 @@ import pytest
 from sql_fixtures import Made
 
 from relserve.errors import Failure, FailureKind, UsageError
+from relserve.session.caps import Limits
 from relserve.session.sureness import QUANTILES
 
 
@@ -86,6 +87,40 @@ def test_a_sample_of_which_no_row_is_answered_says_so(made: Made) -> None:
     rows, said = sampled(made, "SELECT llm_prob('Good? {}', body, on_error := 'raise') FROM p")
     assert rows[0]["sampled"] == 0
     assert "none was answered; llm_errors() says why." in said
+
+
+def test_a_variable_has_explain_ask_a_sample(made: Made) -> None:
+    sql = "EXPLAIN SELECT llm_prob('Good? {}', body) FROM p"
+    assert "sample" not in explained(made, sql)
+    assert made.engine.num_prompts == 0
+    made.con.execute("SET VARIABLE llm_explain_sample = 7")
+    said = explained(made, sql)
+    assert "Up to 7 prompts of each call were asked for a sample; caps count them." in said
+    assert "#1, a sample of 7 prompts: the median confidence is 0." in said
+    assert made.engine.num_prompts == 7
+    assert "a sample of 7 prompts" in made.con.sql(sql.removeprefix("EXPLAIN ")).explain().replace("\n", " ")
+    made.con.execute("RESET VARIABLE llm_explain_sample")
+    assert "sample" not in explained(made, sql)
+
+
+def test_a_variable_that_is_no_number_is_told(made: Made) -> None:
+    made.con.execute("SET VARIABLE llm_explain_sample = 'many'")
+    said = explained(made, "EXPLAIN SELECT llm_prob('Good? {}', body) FROM p")
+    assert (
+        "llm_explain_sample is a whole number of prompts (SET VARIABLE llm_explain_sample = 20), not 'many'"
+        in said
+    )
+    assert made.engine.num_prompts == 0
+
+
+def test_the_samples_of_all_calls_share_the_caps_of_a_statement(made: Made) -> None:
+    made.con.session.spending.statement = Limits(rows=10)
+    (one, other), _ = sampled(made, "SELECT llm_prob('a {}', body), llm_prob('b {}', title) FROM p", 8)
+    assert made.engine.num_prompts == 10 == one["sampled"] + other["sampled"]
+
+
+def explained(made: Made, sql: str) -> str:
+    return str(made.rows(sql)).replace("\\n", " ")
 
 
 def test_the_number_of_a_sample_is_checked(made: Made) -> None:
