@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ class TooSureEngine(ScriptedEngine):
 
     def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
         assert submission.sampling.grammar is not None
-        num, first = len(submission.sampling.grammar.choices), float(prompt.split()[-1])
+        num, first = len(submission.sampling.grammar.choices), float(re.findall(r"\d+(?:\.\d+)?", prompt)[-1])
         others = [(1 - first) / (num - 1)] * (num - 1)
         return Reply(index, "?", usage=Usage(1, 0, 1), probabilities=(first, *others))
 

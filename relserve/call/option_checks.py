@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from relserve.call.checks import is_field_name, text, texts, whole
+from relserve.call.checks import is_field_name, plain_name, text, texts, whole
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
 from relserve.call.questions import MOST_LEVELS, TypedQuestion, read_questions
@@ -37,6 +37,13 @@ def questions(name: str, value: Any) -> tuple[TypedQuestion, ...]:
         if (other := seen.setdefault(key.lower(), key)) != key:
             raise OptionError(f"{name} holds {other!r} and {key!r}, which are one name in SQL; rename one")
     return found
+
+
+def calibration(name: str, value: Any) -> str | tuple[tuple[str, str], ...]:
+    """The name of a calibration, or an object of labels with the name of each one's own."""
+    if not isinstance(value, Mapping):
+        return plain_name(name, value)
+    return tuple((label, plain_name(f"{name} of {label!r}", each)) for label, each in value.items())
 
 
 def thinking(name: str, value: Any) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from relserve.call import option_checks
-from relserve.call.checks import number, one_of, plain_name, text, texts, truth, whole
+from relserve.call.checks import number, one_of, text, texts, truth, whole
 from relserve.call.decisions import MOST_CHOICES, PriorOf, Read
 from relserve.call.durations import seconds_of
 from relserve.call.option_values import JoinBy
@@ -82,7 +82,11 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "questions": OptionSpec(
         "ANY", f"typed questions about each row: {QUESTIONS_EXAMPLE}", option_checks.questions
     ),
-    "calibration": OptionSpec("VARCHAR", "name of a calibration that corrects probabilities", plain_name),
+    "calibration": OptionSpec(
+        "ANY",
+        "name of a calibration that corrects probabilities; of llm_tags, a map from labels to names",
+        option_checks.calibration,
+    ),
     "debias": OptionSpec(
         "BIGINT", "orders of the choices that a row is read in and averaged over (1)", whole(1, MOST_CHOICES)
     ),
@@ -91,11 +95,11 @@ OPTIONS: Mapping[str, OptionSpec] = {
         "taken out: 'none' (default) or 'empty', that of empty inputs",
         one_of(get_args(PriorOf), "'none' or 'empty' (that of empty inputs is taken out)"),
     ),
+    "label_mass": OptionSpec("BOOLEAN", "tell how probable any of the labels was, too", truth),
     "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
     "cascade": OptionSpec("VARCHAR", "a small model or 'embedding', to decide rows that it is sure of", text),
     "precision": OptionSpec("DOUBLE", "of the rows that a cascade keeps (0.95)", number(1e-6, 1)),
     "recall": OptionSpec("DOUBLE", "of the rows that a cascade should keep (0.95)", number(1e-6, 1)),
-    "label_mass": OptionSpec("BOOLEAN", "tell how probable any of the labels was, too", truth),
     "accuracy": OptionSpec("DOUBLE", "of the labels or scores that a cascade gives (0.95)", number(1e-6, 1)),
     "error": OptionSpec("DOUBLE", "how far a cascade's score may be from the large model's", number(0, 1e9)),
     "join": OptionSpec(

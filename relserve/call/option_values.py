@@ -42,7 +42,7 @@ class Options:
     threshold: float = 0.5
     levels: tuple[str, ...] = ()
     questions: tuple[TypedQuestion, ...] = ()
-    calibration: str | None = None
+    calibration: str | tuple[tuple[str, str], ...] | None = None  # its name, or that of each label
     verbatim: bool = False
     offsets: bool = False
     debias: int = 1  # orders of the choices that a row is read in

@@ -155,7 +155,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         schema='"MAP(VARCHAR, DOUBLE)"',
     ),
     "llm_tags": FunctionSpec(
-        (*(name for name in _WEIGHED if name != "examples"), "choices", "threshold"),
+        (*_STATED, "choices", "threshold", "calibration"),
         ("choices",),
         lambda o: Labelling(o.choices, o.descriptions, o.threshold),
         schema='["VARCHAR"]',
@@ -220,13 +220,14 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     _check_cascade(function, options, set_ones)
     if function == "llm_score":
         _check_levels(options, set_ones)
+    _check_calibration(function, options)
     if isinstance(kind := spec.answer_type(options), (Distribution, Labelling)):
         check_number(function, options.choices, 1 if isinstance(kind, Labelling) else 2)
-    if isinstance(kind, Decision) and options.debias > kind.num_weighed:
     if options.label_mass and isinstance(kind, Decision) and LABEL_MASS in map(str.lower, kind.choices):
         raise OptionError(
             f"label_mass is told under the name {LABEL_MASS!r}, which {function}() has already; rename that"
         )
+    if isinstance(kind, Decision) and options.debias > kind.num_weighed:
         raise OptionError(
             f"debias must be from 1 to {kind.num_weighed}, the number of answers that a prompt of "
             f"{function}() weighs, not {options.debias}"
@@ -262,6 +263,26 @@ def _check_cascade(function: str, options: Options, given: Iterable[str]) -> Non
         raise OptionError("cascade needs error := 1, how far a score may be from the large model's")
     if options.min_confidence is not None:
         raise OptionError("min_confidence is of one model's answer, and a cascade has two; leave one out")
+
+
+def _check_calibration(function: str, options: Options) -> None:
+    """See that each label of llm_tags has a calibration of its own, and anything else one."""
+    named, is_tags = options.calibration, function == "llm_tags"
+    if named is None:
+        return
+    if isinstance(named, str) and is_tags:
+        raise OptionError(
+            "each label of llm_tags() is a question of its own, so calibration maps labels to names: "
+            f"calibration := {{{options.choices[0]!r}: {named!r}}}"
+        )
+    if not isinstance(named, str):
+        if not is_tags:
+            raise OptionError(f"calibration of {function}() must be one name, not {dict(named)}")
+        if unknown := [label for label, _ in named if label not in options.choices]:
+            raise OptionError(
+                f"calibration names the label {unknown[0]!r}, which is none of the choices "
+                f"{list(options.choices)}"
+            )
 
 
 def _check_levels(options: Options, given: Iterable[str]) -> None:

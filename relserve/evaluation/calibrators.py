@@ -93,6 +93,24 @@ class CurveCalibration:
         return _shares([_inside(curve.at(p)) for curve, p in zip(self.curves, given, strict=True)])
 
 
+@dataclass(frozen=True)
+class OwnCalibrations:
+    """Several questions of equally many choices, each with a calibrator of its own.
+
+    Attributes:
+        calibrators: in the order of the questions; None leaves one's probabilities as they are.
+    """
+
+    calibrators: tuple[Calibrator | None, ...]
+
+    def calibrated(self, probabilities: Sequence[float]) -> tuple[float, ...]:
+        """See `Calibrator`; of all questions, one after the other."""
+        size = len(probabilities) // len(self.calibrators)
+        parts = (probabilities[i : i + size] for i in range(0, len(probabilities), size))
+        pairs = zip(self.calibrators, parts, strict=True)
+        return tuple(p for own, part in pairs for p in (part if own is None else own.calibrated(part)))
+
+
 _CURVES: Mapping[str, type[LogisticCurve] | type[MonotoneCurve]] = {
     "platt": LogisticCurve, "isotonic": MonotoneCurve,
 }  # fmt: skip

@@ -66,8 +66,11 @@ def keep_calibration(name: str, found: KeptCalibration) -> Path:
     return path
 
 
-def read_calibration(name: str) -> KeptCalibration:
+def read_calibration(name: str, lists: bool = True) -> KeptCalibration:
     """What is kept under a name.
+
+    Args:
+        lists: the error of a name that is not there lists those that are.
 
     Raises:
         OptionError: there is nothing, or nothing that can be used.
@@ -82,10 +85,10 @@ def read_calibration(name: str) -> KeptCalibration:
         calibrator = calibrator_of(told.pop("calibrator"), len(choices))
         return KeptCalibration(**told, choices=choices, options=options, calibrator=calibrator)
     except FileNotFoundError:
-        there = ", ".join(calibration_names()) or "none yet"
+        there = f" (there are: {', '.join(calibration_names()) or 'none yet'})" if lists else ""
         raise OptionError(
-            f"there is no calibration {name!r} (there are: {there}); relserve calibrate decisions --name "
-            f"{name} makes one from labelled rows"
+            f"there is no calibration {name!r}{there}; relserve calibrate decisions --name {name} makes one "
+            "from labelled rows"
         ) from None
     except Exception as error:  # of whatever kind: strangers may write there
         raise OptionError(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from relserve.call.decisions import YES_NO, Decision, Distribution, Probability
+from relserve.call.answer_types import described
+from relserve.call.decisions import YES_NO, Decision, Distribution, Labelling, Probability
 from relserve.call.options import CAPS, DEFAULTS
 from relserve.call.relquery import CallSite
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, UsageError
-from relserve.evaluation.calibrators import Calibrator
+from relserve.evaluation.calibrators import Calibrator, OwnCalibrations
 from relserve.evaluation.graded import yes_or_no
 from relserve.machine.kept_calibrations import KeptCalibration, keep_calibration, read_calibration
 from relserve.session.cached_answers import ask_fingerprint
@@ -152,51 +153,92 @@ def calibrate(
     )  # fmt: skip
 
 
-def calibration_of_call(site: CallSite) -> KeptCalibration | None:
-    """The kept calibration that a call names; None where it names none.
+def calibrations_of_call(site: CallSite, shows_others: bool = True) -> dict[str, KeptCalibration]:
+    """The kept calibrations that a call names, by their names.
+
+    Args:
+        shows_others: see `calibrator_for`.
 
     Raises:
-        OptionError: there is none of this name, or none that can be used.
+        OptionError: there is none of a name, or none that can be used.
     """
-    name = site.options.calibration
-    return None if name is None else read_calibration(name)
+    named = site.options.calibration or ()
+    names = (named,) if isinstance(named, str) else [name for _, name in named]
+    return {name: read_calibration(name, lists=shows_others) for name in names}
 
 
 def calibrator_for(
-    kept: KeptCalibration | None,
+    kept: Mapping[str, KeptCalibration],
     site: CallSite,
     engine: Engine,
     cancel: threading.Event,
     ends_s: float | None,
-    shows_fitted: bool = True,
+    shows_others: bool = True,
 ) -> Calibrator | None:
     """What corrects a call's probabilities; None where it names no calibration.
 
     Args:
-        kept: the call's own, see `calibration_of_call`.
+        kept: the call's own, see `calibrations_of_call`.
         cancel, ends_s: see `ask_fingerprint`.
-        shows_fitted: errors quote what it was fitted to, which on a server is another user's.
+        shows_others: errors tell of other calibrations, and of what one was fitted to: on a server these are
+            another user's.
 
     Raises:
-        OptionError: it was fitted to another call or model.
+        OptionError: one was fitted to another call or model.
         Cancelled, RelserveError: see `ask_fingerprint`.
     """
-    if kept is None:
+    named = site.options.calibration
+    if named is None:
         return None
-    name = site.options.calibration
     fingerprint = ask_fingerprint(engine, cancel, ends_s)
+    if isinstance(named, str):
+        asked = _Asked(named, _choices(site), _question(site), _moving_options(site))
+        return _fitting(kept[named], asked, engine.model, fingerprint, shows_others)
+    own = {label: (kept[name], _asked_about(site, label, name)) for label, name in named}
+    return OwnCalibrations(
+        tuple(
+            _fitting(*own[label], engine.model, fingerprint, shows_others) if label in own else None
+            for label in _choices(site)
+        )
+    )
+
+
+class _Asked(NamedTuple):
+    """What a calibration of this name must have been fitted to."""
+
+    name: str
+    choices: tuple[str, ...]
+    question: str
+    options: Mapping[str, str]
+
+
+def _asked_about(site: CallSite, label: str, name: str) -> _Asked:
+    """What llm_tags asks about one label: as llm_prob would, after the descriptions of all labels."""
+    kind = site.answer_type
+    assert isinstance(kind, Labelling)
+    follow_up = kind.follow_ups[kind.choices.index(label)]
+    question = "\n".join([*described(kind.choices, kind.descriptions), _question(site), follow_up.text])
+    options = {key: value for key, value in _moving_options(site).items() if key != "descriptions"}
+    return _Asked(name, follow_up.choices, question, options)
+
+
+def _fitting(
+    kept: KeptCalibration, asked: _Asked, model: str, fingerprint: str | None, shows_others: bool
+) -> Calibrator:
+    """The calibrator that was kept, if it was fitted to what is asked of this model; raises if not."""
+    name = asked.name
     knows = fingerprint is not None and kept.fingerprint is not None
     is_same = knows and fingerprint == kept.fingerprint
-    for what, fitted, asked in (
-        ("the choices", list(kept.choices), list(_choices(site))),
-        ("the question", kept.question, _question(site)),
-        ("the options", dict(kept.options), _moving_options(site)),
-        *(() if is_same else (("the model", kept.model, engine.model),)),
+    for what, fitted, now in (
+        ("the choices", list(kept.choices), list(asked.choices)),
+        ("the question", kept.question, asked.question),
+        ("the options", dict(kept.options), dict(asked.options)),
+        *(() if is_same else (("the model", kept.model, model),)),
     ):
-        if fitted != asked:
-            other = f"{what} {fitted!r}" if shows_fitted else f"{what} of another call"
+        if fitted != now:
+            other = f"{what} {fitted!r}" if shows_others else f"{what} of another call"
             raise OptionError(
-                f"the calibration {name!r} was fitted to {other}, not {asked!r}: its correction would be "
+                f"the calibration {name!r} was fitted to {other}, not {now!r}: its correction would be "
                 f"wrong here; {_mend(name)}"
             )
     if knows and not is_same:
@@ -207,7 +249,7 @@ def calibrator_for(
     return kept.calibrator
 
 
-def _mend(name: str | None) -> str:
+def _mend(name: str) -> str:
     return (
         f"leave calibration := {name!r} out, name another, or fit one to this call with relserve calibrate "
         "decisions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Unpack, cast
 
@@ -19,7 +19,7 @@ from relserve.machine import traces
 from relserve.machine.hardware import machine_key
 from relserve.machine.kept_calibrations import KeptCalibration
 from relserve.session.cached_answers import CachedAnswers
-from relserve.session.calibrated_calls import calibration_of_call, calibrator_for
+from relserve.session.calibrated_calls import calibrations_of_call, calibrator_for
 from relserve.session.capped_engine import CappedEngine
 from relserve.session.estimate import pace_of
 from relserve.session.folding import FoldedRows, Key
@@ -59,7 +59,7 @@ class OpenRelQuery(RelQueryInRounds):
         is_whole: Callable[[str], bool] | None = None,
         cache_salt: str | None = None,
         paces: PaceFile | None = None,
-        shows_fitted: bool = True,
+        shows_others: bool = True,
         spending: Spending | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
@@ -81,8 +81,8 @@ class OpenRelQuery(RelQueryInRounds):
         self._recorder = Recorder(history, self.record, site.kind)
         self.caps = [] if spending is None else spending.caps(site.options, engine.model, statement)
         self._prior = EmptyPrior(site, self._recorder, cancel, self._capped)
-        self._kept_calibration: KeptCalibration | None = None
-        self._shows_fitted = shows_fitted
+        self._kept_calibrations: Mapping[str, KeptCalibration] | None = None
+        self._shows_others = shows_others
 
     def ask_folded(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
@@ -125,7 +125,7 @@ class OpenRelQuery(RelQueryInRounds):
         cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
         correction = Correction(
             self._prior.find(engine, self._cache, submission, step, self._rows_to_send),
-            calibrator_for(self._calibration(), self.site, engine, self._cancel, ends_s, self._shows_fitted),
+            calibrator_for(self._calibrations(), self.site, engine, self._cancel, ends_s, self._shows_others),
         )
         one = Round(
             self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction,
@@ -152,12 +152,12 @@ class OpenRelQuery(RelQueryInRounds):
         """The engine, which sends what the caps on spending allow."""
         return CappedEngine(engine, self.caps, self.record.price) if self.caps else engine
 
-    def _calibration(self) -> KeptCalibration | None:
+    def _calibrations(self) -> Mapping[str, KeptCalibration]:
         """The call's, read once: whoever fits another one meanwhile changes no row of this relQuery."""
         with self._lock:
-            if self._kept_calibration is None:
-                self._kept_calibration = calibration_of_call(self.site)
-            return self._kept_calibration
+            if self._kept_calibrations is None:
+                self._kept_calibrations = calibrations_of_call(self.site, self._shows_others)
+            return self._kept_calibrations
 
     def _take_engine(self) -> Engine:
         """The engine of a round; one that was closed since the round before has a successor."""

@@ -162,7 +162,7 @@ class Session:
             sorts=self.sorts, foreign_tables=self.foreign_tables, cancel=cancel, statement=statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
             step=self._in_time(site, step), is_whole=is_whole, cache_salt=self.cache_salt, paces=self.paces,
-            shows_fitted=self.keeps_calibrations, spending=self.spending,
+            shows_others=self.keeps_calibrations, spending=self.spending,
         )  # fmt: skip
         find_engine = partial(self.find_engine, site.options.model)
         if site.options.cascade is None:

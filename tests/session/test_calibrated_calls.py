@@ -101,6 +101,54 @@ def test_another_call_is_an_error(engine: TooSureEngine, given: dict[str, Any], 
         ask(engine, **given)
 
 
+def price(template: str, engine: TooSureEngine) -> None:
+    """Calibrate what llm_tags asks about the label `price`, as a question of llm_prob."""
+    rows = pa.table({"text": [row["text"] for row in ROWS], "label": [row["label"] for row in ROWS]})
+    asked = template.replace("{}", "{text}") + '\nDoes "price" apply?'
+    relserve.calibrate_decisions(rows, asked, truth="label", name="price", engine=engine, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("lead", "choices"),
+    [("", ["price", "joy"]), ("price: about money\n", {"price": "about money", "joy": None})],
+)
+def test_a_label_of_llm_tags_is_corrected_by_its_own(engine: TooSureEngine, lead: str, choices: Any) -> None:
+    price(f"{lead}About? {{}}", engine)
+    engine.submissions.clear()
+    given: dict[str, Any] = {"template": "About? {}", "function": "llm_tags", "choices": choices}
+    assert ask(engine, **given, threshold=0.8) == ['["price", "joy"]', "[]"]
+    assert ask(engine, **given, threshold=0.8, calibration={"price": "price"}) == ['["joy"]', "[]"]
+    assert ask(engine, **given, threshold=0.2, calibration={"price": "price"}) == [
+        '["price", "joy"]',
+        '["price"]',
+    ]
+    asked = {prompt for submission in engine.submissions for prompt in submission.prompts}
+    ask(engine, f'{lead}About? {{}}\nDoes "price" apply?')
+    assert asked.issuperset(engine.submissions[-1].prompts), "llm_prob asks something else"
+
+
+@pytest.mark.parametrize(
+    ("calibration", "said"),
+    [
+        ("price", r"calibration maps labels to names: calibration := \{'price': 'price'\}"),
+        ({"fun": "price"}, r"names the label 'fun', which is none of the choices \['price', 'joy'\]"),
+        ({"price": "no/name"}, "calibration of 'price' must be a name of letters"),
+        ({"price": "nowhere"}, "there is no calibration 'nowhere'"),
+        ({"joy": "price"}, r"""question 'About\? \{\}\\nDoes "price" apply\?', not 'About.*"joy" apply"""),
+        ({"price": "team"}, r"fitted to the choices \['sales', .*\], not \['yes', 'no'\]"),
+    ],
+)
+def test_what_no_label_can_take_is_an_error(engine: TooSureEngine, calibration: Any, said: str) -> None:
+    price("About? {}", engine)
+    given: dict[str, Any] = {"function": "llm_tags", "choices": ["price", "joy"]}
+    with pytest.raises(OptionError, match=said):
+        ask(engine, "About? {}", **given, calibration=calibration)
+    with pytest.raises(
+        OptionError, match=r"calibration of llm_prob\(\) must be one name, not \{'yes': 'praise'"
+    ):
+        ask(engine, calibration={"yes": "praise"})
+
+
 def test_another_model_is_an_error_and_one_that_moved_is_none(engine: TooSureEngine) -> None:
     with pytest.raises(OptionError, match="fitted to the model 'scripted', not 'other'"):
         ask(TooSureEngine(identity="beef", model="other"), calibration="praise")
@@ -131,3 +179,11 @@ def test_a_client_of_a_server_is_not_told_to_what_it_was_fitted(engine: TooSureE
     with pytest.raises(OptionError, match="fitted to the question of another call, not 'Rude") as raised:
         Session(lambda model: engine, keeps_calibrations=False).run(relquery)
     assert "Praise?" not in str(raised.value)
+
+
+def test_a_client_of_a_server_is_not_told_which_others_there_are(engine: TooSureEngine) -> None:
+    options = parse_options("llm_prob", {"calibration": "prase"})
+    relquery = RelQuery("llm_prob", Template.parse("Praise? {}").bind(1), [("a 0.9",)], options)
+    with pytest.raises(OptionError, match="there is no calibration 'prase'; relserve") as raised:
+        Session(lambda model: engine, keeps_calibrations=False).run(relquery)
+    assert "praise" not in str(raised.value)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import relserve
-from relserve.engines.scripted import ScriptedEngine, weights_by_hash
+from relserve.engines.scripted import ScriptedEngine, mass_by_hash, weights_by_hash
 from tests.server.client.conftest import Serve, connect
 
 ROWS = pa.table({"x": ["a"]})
@@ -26,7 +26,9 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("llm_score", {"levels": ["calm"]}),
     ("llm_score", {"levels": ["calm", "cross"], "hi": 5}),
     ("llm_prob", {"calibration": "no/name"}),
-    ("llm_prob", {"calibration": "no-such-name"}),
+    ("llm_prob", {"calibration": {"yes": "praise"}}),
+    ("llm_tags", {"choices": ["a", "b"], "calibration": "praise"}),
+    ("llm_tags", {"choices": ["a", "b"], "calibration": {"c": "praise"}}),
     ("llm_prob", {"debias": 3}),
     ("llm_probs", {"choices": ["a", "b"], "debias": 0}),
     ("llm_probs", {"choices": ["a", "b"], "debias": 1.5}),
@@ -103,6 +105,25 @@ def test_values_and_null_rows(serve: Serve) -> None:
     weights = weights_by_hash(prompt, 2)
     best = max(weights)
     assert rows == [("uv"[weights.index(best)], pytest.approx(best)), (None, None)]
+
+
+def test_a_client_is_not_told_which_calibrations_there_are(serve: Serve) -> None:
+    con = connect(serve(), autocommit=True)
+    with pytest.raises(psycopg.Error, match="there is no calibration 'n'") as raised:
+        con.execute("SELECT llm_prob('Good? {}', 'a', calibration := 'n')")
+    assert "there are" not in str(raised.value)
+
+
+def test_a_sample_is_asked_by_explain_where_a_variable_says_so(serve: Serve) -> None:
+    con = connect(serve(), autocommit=True)
+    con.execute("SET VARIABLE llm_explain_sample = 3")
+    rows = con.execute("EXPLAIN SELECT llm_prob('Good? {}', i) FROM range(9) t(i)").fetchall()
+    said = str(rows).replace("\\n", " ")
+    assert "#1, a sample of 3 prompts: the median confidence is 0." in said
+    (mass,) = con.execute(
+        "SELECT llm_probs('Team? {}', 'a', choices := ['u', 'v'], label_mass := true)['label_mass']"
+    ).fetchall()[0]
+    assert mass == pytest.approx(mass_by_hash("Answer with exactly one of: u, v.\nTeam? a"))
 
 
 def test_a_client_keeps_no_calibration(serve: Serve) -> None:
