@@ -100,7 +100,7 @@ class RelQueryInRounds(ABC):
 
         Raises:
             EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
-            OptionError: see `calibration_of_call` and `calibrator_for`.
+            OptionError: see `calibrations_of_call` and `calibrator_for`.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
         """

@@ -23,9 +23,9 @@ from relserve.server.rights.policy import (
     RoleMade,
     Thing,
     Who,
-    folded,
 )
 from relserve.server.users.users import User, Users
+from relserve.text2sql.guard.names import folded
 
 _NOW_GOVERNED = (
     "from now on only its owner, admins and those to whom it was granted may use {}; before, everybody might"

@@ -33,8 +33,9 @@ def test_agents_and_clients_of_sql_have_one_database_and_one_days_caps(
     command = [sys.executable, "-m", "relserve", "serve", "--model", "scripted", "--port", "0", "--mcp", "0"]
     environ = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
     process = subprocess.Popen(
-        [*command, "--users", str(book.path), "--mcp-rows", "2"], env=environ, stderr=subprocess.PIPE, text=True
-    )
+        [*command, "--users", str(book.path), "--mcp-rows", "2"],
+        env=environ, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert process.stderr is not None
     said, watchdog = "", threading.Timer(2 * PATIENCE_S, process.kill)
     watchdog.start()
