@@ -32,10 +32,8 @@ def test_agents_and_clients_of_sql_have_one_database_and_one_days_caps(
     key = book.add("ann", rows_per_day=10, verifier=make_verifier("secret"))
     command = [sys.executable, "-m", "relserve", "serve", "--model", "scripted", "--port", "0", "--mcp", "0"]
     environ = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
-    process = subprocess.Popen(
-        [*command, "--users", str(book.path), "--mcp-rows", "2"],
-        env=environ, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    command += ["--users", str(book.path), "--mcp-rows", "2"]
+    process = subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     said, watchdog = "", threading.Timer(2 * PATIENCE_S, process.kill)
     watchdog.start()
