@@ -66,7 +66,8 @@ class BatchEngine:
             )
         asked, server = as_asked(submission), await self._http.start()
         record = record_of(server)
-        rows = RowsToSend(asked, row_keys(record, submission), submission.user or "", submission.kind or "")
+        keys = await in_daemon_thread(lambda: row_keys(record, submission))
+        rows = RowsToSend(asked, keys, submission.user or "", submission.kind or "")
         replied: set[int] = set()
         with self._says_what_to_mend():
             async with self._turn(record):

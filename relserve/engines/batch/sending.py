@@ -104,7 +104,9 @@ class BatchUploader:
                 answered = [KeptRow(key, "", FIRST, BatchRowState.ANSWERED, 0, count, reply)]
             if first.failures or answered:
                 new = new[1:]
-        for batch, sent, lines in self._batches(rows, new, dialect or self.server.dialect, again):
+        batches = self._batches(rows, new, dialect or self.server.dialect, again)
+        while (made := await in_daemon_thread(lambda: next(batches, None))) is not None:
+            batch, sent, lines = made
             on_record = [*(row._replace(batch=batch.id) for row in answered), *sent]
             begun = await to_its_end(partial(self.book.begin, batch, on_record))
             answered = []
