@@ -6,9 +6,16 @@ import re
 
 import duckdb
 
-from relserve.errors import OptionError
+from relserve.errors import OptionError, UsageError
+from relserve_duckdb.text.quoted_errors import called_at
 
 _OPTION = re.compile(r"(?s)Invalid Input Error: (llm_\w+\(\): \w+ must be .+)")
+# What query_table() says, which each table macro calls with its first argument.
+_NO_TABLE = re.compile(
+    r"(?s)(?:Binder Error: (?:Cannot use NULL as function argument|No function matches .*'query_table\()"
+    r"|Parser Error: Zero-length identifier|Invalid Input Error: Input list is empty).*"
+)
+_LENGTHS = re.compile(r".*cosine_similarity: .*left length '(\d+)' and right length '(\d+)'")
 _BY_WORDS: dict[str, type[duckdb.Error]] = {
     "Binder Error": duckdb.BinderException, "Catalog Error": duckdb.CatalogException,
     "Connection Error": duckdb.ConnectionException, "Constraint Error": duckdb.ConstraintException,
@@ -27,10 +34,22 @@ _BY_WORDS: dict[str, type[duckdb.Error]] = {
 }  # fmt: skip
 
 
-def wrong_option(message: str) -> OptionError | None:
-    """What a table macro of ours says of an option; None where the message is another one."""
-    told = _OPTION.fullmatch(message)
-    return None if told is None else OptionError(told[1])
+def wrong_argument(message: str) -> UsageError | None:
+    """What is wrong with an argument of a table macro of ours; None where the message is another one."""
+    if told := _OPTION.fullmatch(message):
+        return OptionError(told[1])
+    if lengths := _LENGTHS.fullmatch(message):
+        return UsageError(
+            f"vectors of {lengths[1]} and of {lengths[2]} numbers cannot be compared: make both by the same "
+            "model, as llm_embed() does with the same option model"
+        )
+    function = called_at(message) if _NO_TABLE.fullmatch(message) else ""
+    if not function.startswith("llm_"):
+        return None
+    return UsageError(
+        f"{function}() takes the name of a table, a view or a WITH query in quotes, such as "
+        f"{function}('mails', ..), and this is none"
+    )
 
 
 def error_of(message: str) -> duckdb.Error | None:

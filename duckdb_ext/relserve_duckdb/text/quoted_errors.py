@@ -9,6 +9,7 @@ from relserve_duckdb.text.stand_in import StandIn
 
 MAX_QUOTED = 120  # characters of a line that are shown, as by DuckDB
 EXPLAINED = "EXPLAIN (FORMAT JSON) "  # what stands before a text that is only planned
+_CALL = re.compile(r"(\w++)\s*+\(")
 _QUOTE = re.compile(r"(?m)^LINE (\d++): ([^\n]*+)\n( *+)(\^++)")
 
 
@@ -20,6 +21,13 @@ def quoting_the_user(message: str, text: StandIn) -> str:
         return message
     start, end = text.origin(*place)
     return message[: quote.start()] + quoted(text.written, start, end) + message[quote.end() :]
+
+
+def called_at(message: str) -> str:
+    """The function whose call an error points at; "" where it points at none."""
+    quote = _QUOTE.search(message)
+    at = quote and _CALL.match(quote[2], len(quote[3]) - len(f"LINE {quote[1]}: "))
+    return at[1] if at else ""
 
 
 def _place(quote: re.Match[str], text: str) -> tuple[int, int] | None:

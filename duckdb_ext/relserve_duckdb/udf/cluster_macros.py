@@ -16,7 +16,7 @@ from relserve.errors import UsageError
 from relserve.session.clusters import Clusters, find_clusters
 from relserve_duckdb.text.call_limits import TOPICS
 from relserve_duckdb.udf.connection_state import ConnectionState
-from relserve_duckdb.udf.similar_macro import count, vector
+from relserve_duckdb.udf.similar_macro import count, model_name, template, vector
 
 CLUSTER = "llm_cluster"
 # Key, k, and each distinct text with its vector and how many rows have it.
@@ -39,9 +39,11 @@ def cluster(udf_name: str, key: str) -> str:
 def topics(udf_name: str, key: str) -> str:
     """The parameters and the body of llm_topics."""
     about, named = (text.replace("'", "''") for text in (ABOUT, NAMED))
-    told = "CASE WHEN about IS NULL THEN t ELSE temp.main.llm(about, t, model := model) END"
-    texts = f"SELECT told AS label, {vector('told', 'embed_model')} AS v FROM __llm_told"
-    name = "temp.main.llm_agg(named, label, model := model)"
+    asked = template(TOPICS, "about", takes_null=True).given
+    told = f"CASE WHEN about IS NULL THEN t ELSE temp.main.llm({asked}, t, model := model) END"
+    vectors = vector("told", model_name(TOPICS, "embed_model").given)
+    texts = f"SELECT told AS label, {vectors} AS v FROM __llm_told"
+    name = f"temp.main.llm_agg({template(TOPICS, 'named').given}, label, model := model)"
     return f"""(data, value, k := NULL, about := '{about}', named := '{named}', model := NULL,
             embed_model := NULL) AS TABLE
         WITH __llm_told AS MATERIALIZED (

@@ -1,7 +1,8 @@
 """`FROM llm_evaluate(table, answer, label)`: how often an expression is right beside labels, as one row.
 
 A table macro in plain SQL. The answers are any expression, such as an llm call, and are asked as in any other
-statement. Functions and operators have their catalog and schema before them, as all macros here.
+statement. An answer that the label's type cannot hold is wrong. Functions and operators have their catalog
+and schema before them, as all macros here.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ EVALUATE = "llm_evaluate"
 def definition() -> str:
     """The parameters and the body of the macro; the interval is Wilson's, see `measured_share`."""
     given, wanted = (_without_space(name) for name in ("given", "wanted"))
+    is_right = f"TRY(given = wanted) OR {given} = {wanted}"
     low, high = _ends("num_right::DOUBLE", "num_rows::DOUBLE")
     return f"""(data, answer, label) AS TABLE WITH asked AS MATERIALIZED (
             SELECT answer AS given, label AS wanted FROM system.main.query_table(data) WHERE label IS NOT NULL
         ), counted AS (
             SELECT system.main.count(wanted) AS num_rows,
-                   system.main.count(wanted) FILTER (WHERE given = wanted OR {given} = {wanted}) AS num_right,
+                   system.main.count(wanted) FILTER (WHERE {is_right}) AS num_right,
                    system.main.count(wanted) FILTER (WHERE given IS NULL) AS num_null
             FROM asked
         )

@@ -7,7 +7,7 @@ all macros here.
 from __future__ import annotations
 
 from relserve_duckdb.text.call_limits import RERANK
-from relserve_duckdb.udf.similar_macro import cosine, count, vector
+from relserve_duckdb.udf.similar_macro import cosine, count, model_name, vector
 
 MOST_ROWS = 10  # where a call says no k
 NUM_CANDIDATES = 50  # rows that llm_rerank asks about, where a call says nothing
@@ -29,7 +29,8 @@ def top() -> str:
 
 def rerank() -> str:
     """The parameters and the body of llm_rerank."""
-    near, given = (vector(name, "embed_model") for name in ("value", "wanted"))
+    embeds = model_name(RERANK, "embed_model").given
+    near, given = (vector(name, embeds) for name in ("value", "wanted"))
     similarity = cosine(near, given, "value IS NOT NULL")
     k, among = count(RERANK, "k"), count(RERANK, "among")
     relevance = f"temp.main.llm_prob('{RELEVANCE}', wanted, value, model := model)"

@@ -13,7 +13,8 @@ MOST_ROWS = 10  # where a call says no k
 MOST_PARTNERS = 999_999  # that DuckDB's arg_max gives
 SAME = 0.95  # similarity from which llm_dedup takes two rows for one, where a call says nothing
 
-_VECTORS = r"^(FLOAT|DOUBLE)\[\d*\]$"  # types of values that are vectors, and need no other
+# types of values that are vectors, and need no other; [1, 0.5] is a list of DECIMAL
+_VECTORS = r"^(FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?)\[\d*\]$"
 
 
 def vector(value: str, model: str = "model") -> str:
@@ -28,31 +29,61 @@ def cosine(left: str, right: str, given: str) -> str:
     return f"CASE WHEN {given} THEN system.main.list_cosine_similarity({left}, {right}) END"
 
 
-class Count(NamedTuple):
-    """A parameter that is a number of rows.
+class Checked(NamedTuple):
+    """A parameter of a table macro.
 
     Attributes:
-        value: the number. DuckDB has it before it plans, so it is some number where `check` fails.
+        value: a number that it is. DuckDB has it before it plans, so it is some number where `check` fails.
         check: true, or an error that tells what the parameter must be.
+        given: the parameter itself, or that error.
     """
 
     value: str
     check: str
+    given: str
 
 
-def count(function: str, name: str, most: int | None = None) -> Count:
-    """The count that a parameter of a function is; NULL, for all rows, where there is no most."""
-    number = f"TRY_CAST({name} AS BIGINT)"
-    is_right = f"{number} >= 1 AND {number} = TRY_CAST({name} AS DOUBLE)"
-    must = f"{function}(): {name} must be a whole number of 1 or more"
-    null = f"WHEN {name} IS NULL THEN {{}} "
+def count(function: str, name: str, most: int | None = None) -> Checked:
+    """The number of rows that a parameter of a function is; NULL, for all rows, where there is no most."""
+    number, same = (f"TRY_CAST({name}::VARCHAR AS {kind})" for kind in ("BIGINT", "DOUBLE"))
+    is_right, must = f"{number} >= 1 AND {number} = {same}", "a whole number of 1 or more"
     if most is not None:
-        is_right, null = f"{is_right} AND {number} <= {most}", ""
-        must = f"{function}(): {name} must be a whole number from 1 to {most}"
-    told = f"system.main.concat('{must}, not ', COALESCE({name}::VARCHAR, 'NULL'))"
-    return Count(
+        is_right, must = f"{is_right} AND {number} <= {most}", f"a whole number from 1 to {most}"
+    return _checked(function, name, number, is_right, must, takes_null=most is None)
+
+
+def similarity_of(function: str, name: str) -> Checked:
+    """The similarity that a parameter of a function is."""
+    number = f"TRY_CAST({name}::VARCHAR AS DOUBLE)"
+    return _checked(function, name, number, f"system.main.isfinite({number})", f"a number such as {SAME}")
+
+
+def model_name(function: str, name: str) -> Checked:
+    """The model that a parameter of a function names; NULL for the default."""
+    return _checked(function, name, name, _is_text(name), "a model''s name", takes_null=True)
+
+
+def template(function: str, name: str, takes_null: bool = False) -> Checked:
+    """The template that a parameter of a function is."""
+    is_right = f"{_is_text(name)} AND system.main.contains({name}::VARCHAR, '{{')"
+    return _checked(function, name, name, is_right, "a template such as ''Sum up: {}''", takes_null)
+
+
+def _is_text(name: str) -> str:
+    return f"system.main.typeof({name}) = 'VARCHAR' AND system.main.trim({name}::VARCHAR) <> ''"
+
+
+def _checked(
+    function: str, name: str, number: str, is_right: str, must: str, takes_null: bool = False
+) -> Checked:
+    null = f"WHEN {name} IS NULL THEN {{}} " if takes_null else ""
+    told = f"'{function}(): {name} must be {must}, not ', COALESCE({name}::VARCHAR, 'NULL')"
+    error = f"system.main.error(system.main.concat({told}))::BOOLEAN"
+    check = f"CASE {null.format('true')}WHEN {is_right} THEN true ELSE {error} END"
+    return Checked(
         f"CASE {null.format('NULL')}WHEN {is_right} THEN {number} ELSE 1 END",
-        f"CASE {null.format('true')}WHEN {is_right} THEN true ELSE system.main.error({told})::BOOLEAN END",
+        check,
+        f"CASE WHEN {check} THEN {name} END",
     )
 
 
@@ -66,13 +97,11 @@ def similar() -> str:
 
 def dedup() -> str:
     """The parameters and the body of llm_dedup. Rows without a vector stay."""
-    similarity = _of_rows("later", "earlier")
-    told = f"system.main.error('{DEDUP}(): similarity must be a number, not NULL')"
-    is_number = f"CASE WHEN similarity IS NULL THEN {told}::BOOLEAN ELSE true END"
+    similarity, least = _of_rows("later", "earlier"), similarity_of(DEDUP, "similarity")
     return f"""(data, value, similarity := {SAME}, model := NULL) AS TABLE {_numbered("data", "value")}
-        SELECT * EXCLUDE (__llm_row, __llm_vector) FROM __llm_data later WHERE {is_number} AND NOT EXISTS (
+        SELECT * EXCLUDE (__llm_row, __llm_vector) FROM __llm_data later WHERE {least.check} AND NOT EXISTS (
             SELECT 1 FROM __llm_data earlier
-            WHERE earlier.__llm_row < later.__llm_row AND {similarity} >= similarity
+            WHERE earlier.__llm_row < later.__llm_row AND {similarity} >= {least.value}
         ) ORDER BY __llm_row"""
 
 

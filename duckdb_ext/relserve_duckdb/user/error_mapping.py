@@ -9,7 +9,7 @@ import duckdb
 
 from relserve.errors import Cancelled, OptionError, RelserveError, UsageError
 from relserve_duckdb.text.call_limits import LISTS, only_in_a_text
-from relserve_duckdb.text.duckdb_errors import wrong_option
+from relserve_duckdb.text.duckdb_errors import wrong_argument
 from relserve_duckdb.text.quoted_errors import quoting_the_user
 from relserve_duckdb.udf.connection_state import ConnectionState
 
@@ -50,7 +50,7 @@ def _told(error: duckdb.Error, state: ConnectionState) -> Exception | None:
     for function in LISTS:
         if f'Function "{function}" is a Macro Function' in message:
             return UsageError(only_in_a_text(function))
-    if wrong := wrong_option(message):
+    if wrong := wrong_argument(message):
         return wrong
     if message.endswith(_VARYING_TYPE):
         return OptionError(

@@ -55,7 +55,7 @@ def test_no_number_is_all_rows_but_of_partners(con: relserve.Connection) -> None
     assert len(con.sql(TOP.format("mails", "NULL")).fetchall()) == 2, "a NULL has no rank"
     with pytest.raises(OptionError, match="from 1 to 999999, not NULL"):
         con.sql(CALLS["llm_sim_join(): k"].format("mails", "NULL")).fetchall()
-    with pytest.raises(OptionError, match="similarity must be a number, not NULL"):
+    with pytest.raises(OptionError, match=r"similarity must be a number such as 0\.95, not NULL"):
         con.sql(DEDUP.format("mails", "NULL")).fetchall()
 
 

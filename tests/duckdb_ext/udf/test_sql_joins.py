@@ -203,6 +203,8 @@ def test_a_cap_holds_for_lists_and_pairs_together(con: relserve.Connection, larg
     assert (None,) in rows
     kinds = con.sql("SELECT DISTINCT function, kind FROM llm_errors()").fetchall()
     assert kinds == [("llm_filter", "cap")]
+
+
 def test_where_each_pair_that_was_asked_failed_none_is_kept(
     con: relserve.Connection, large: ScriptedEngine
 ) -> None:

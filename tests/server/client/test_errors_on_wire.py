@@ -36,3 +36,23 @@ def test_copy_tells_why_a_table_does_not_take_the_rows(serve: Serve) -> None:
     with con.cursor().copy("COPY t FROM STDIN") as copy:
         copy.write("1\n2\n")
     assert con.execute("SELECT count(*) FROM t").fetchone() == (2,)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("llm_dedup('t', body, similarity := 'two')", "similarity must be a number such as 0.95, not two"),
+        (
+            "llm_topics('t', body, about := 'short')",
+            "about must be a template such as 'Sum up: {}', not short",
+        ),
+        ("llm_topics('t', body, k := 0)", "k must be a whole number of 1 or more, not 0"),
+    ],
+)
+def test_a_wrong_argument_of_a_table_macro_is_told_in_our_words(serve: Serve, call: str, told: str) -> None:
+    con = connect(serve(), autocommit=True)
+    con.execute("CREATE OR REPLACE TABLE t AS SELECT 'a parcel' AS body")
+    with pytest.raises(psycopg.Error) as refused:
+        con.execute(f"FROM {call}")
+    assert str(refused.value).startswith(call.partition("(")[0])
+    assert told in str(refused.value)
