@@ -79,9 +79,7 @@ class LabelRows:
     def __init__(self, labels: Sequence[Any], sure: FloatArray, options: Options, seed: int) -> None:
         self._labels, self._sure, self._error = labels, sure, options.error
         agrees = operator.eq if self._error is None else self._is_near
-        self._cascade = AccuracyCascade(
-            options.accuracy or SHARE, options.confidence or SHARE, seed, agrees
-        )
+        self._cascade = AccuracyCascade(options.accuracy or SHARE, options.confidence or SHARE, seed, agrees)
 
     def rows_to_ask(self, answers: Mapping[int, Answer]) -> list[int]:
         """See `CascadeRows`."""

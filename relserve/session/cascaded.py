@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -88,13 +89,15 @@ class CascadedRelQuery(OpenRelQuery):
 
     def __init__(self, site: CallSite, proxy: RelQueryInRounds, *others: Any, **named: Any) -> None:
         super().__init__(plain_site(site), *others, **named)
-        if proxy.record.model == self.record.model:
-            raise OptionError(
-                f"cascade: {self.record.model!r} answers the call itself; leave cascade out, or name another"
-            )
-        if site.options.cascade == EMBEDDING or site.function == "llm_score":
-            check_installed()
         self._proxy, self._options, self._proxy_rows = proxy, site.options, partial(proxy_rows, site)
+        with self._closed_by_error():
+            if proxy.record.model == self.record.model:
+                raise OptionError(
+                    f"cascade: {self.record.model!r} answers the call itself; leave cascade out, or name "
+                    "another"
+                )
+            if site.options.cascade == EMBEDDING or site.function == "llm_score":
+                check_installed()
 
     def ask_folded(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
@@ -105,7 +108,8 @@ class CascadedRelQuery(OpenRelQuery):
             OptionError: also where the small model tells no probability.
         """
         progress = how.get("progress")
-        told = self._told(folded, inputs, progress)
+        with self._closed_by_error():
+            told = self._told(folded, inputs, progress)
         order = folded.order
         rows = self._rows([told[row] for row in order], folded.seed)
         known: dict[int, Answer] = {}
@@ -124,6 +128,15 @@ class CascadedRelQuery(OpenRelQuery):
         """See `OpenRelQuery.close`."""
         self._proxy.close(error)
         super().close(error)
+
+    @contextmanager
+    def _closed_by_error(self) -> Iterator[None]:
+        """An error inside is on both records, though the large model was not asked."""
+        try:
+            yield
+        except BaseException as error:
+            self.close(error)
+            raise
 
     def _rows(self, told: Sequence[Answer], seed: int) -> CascadeRows:
         function, options = self.site.function, self._options

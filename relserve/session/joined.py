@@ -75,7 +75,11 @@ class JoinedRelQuery(RelQueryInRounds):
         targets = None
         if options.cascade is None and (options.precision or options.recall or options.confidence):
             targets = targets_of(options)
-        result = run.result(options.join, join_sizes(table, self.site.binding.template.text), targets)
+        try:
+            result = run.result(options.join, join_sizes(table, self.site.binding.template.text), targets)
+        except BaseException as error:
+            self.close(error)  # also the record of pairs that were not asked
+            raise
         for each in (self, *self._lists.values()):
             each.record.join_plan = f"{self.record.rel_id}: {result.told}"
         answers = [NULL] * len(order)

@@ -128,7 +128,15 @@ class OpenRelQuery(RelQueryInRounds):
             calibrator_for(self._calibrations(), self.site, engine, self._cancel, ends_s, self._shows_others),
         )
         one = Round(
-            self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole, correction,
+            self.site,
+            engine,
+            folded,
+            self._known,
+            cached,
+            self._recorder,
+            watch,
+            self._is_whole,
+            correction,
             self._capped,
         )
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows

@@ -18,7 +18,7 @@ from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, RelQuery, Submission, new_rel_id
 from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
-from relserve.errors import EngineError
+from relserve.errors import EngineError, RelserveError
 from relserve.policies.model.linear import CostModel
 from relserve.session.batches import SentBatches
 from relserve.session.cached_answers import ask_counted
@@ -170,7 +170,11 @@ class Session:
         from relserve.session.cascaded import CascadedRelQuery, proxy_site  # and numpy
 
         proxy = self.open(proxy_site(site), cancel, statement, remembers=remembers, step=step)
-        return CascadedRelQuery(site, proxy, find_engine, self.history, self.cache, **shared)
+        try:
+            return CascadedRelQuery(site, proxy, find_engine, self.history, self.cache, **shared)
+        except RelserveError as error:
+            proxy.close(error)
+            raise
 
     def _open_join(
         self,

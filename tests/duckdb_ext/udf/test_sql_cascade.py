@@ -184,12 +184,15 @@ def test_other_statements_give_the_rows_of_the_plain_filter(con: relserve.Connec
 def test_what_is_no_cascade_is_an_error(con: relserve.Connection, call: str, told: str) -> None:
     with pytest.raises((OptionError, relserve.ModelError, duckdb.Error), match=told):
         con.sql(f"SELECT {call}").fetchall()
+    assert con.sql("SELECT state FROM llm_queries() WHERE state <> 'failed'").fetchall() == []
 
 
 def test_a_small_model_that_tells_no_probability_is_an_error(con: relserve.Connection) -> None:
     ENGINES.put("small", ScriptedEngine(model="small", sure=lambda prompt: None))
     with pytest.raises(OptionError, match="told no probability of any row"):
         con.sql(f"SELECT {FILTER}) FROM rows_").fetchall()
+    states = con.sql("SELECT function, state FROM llm_queries() ORDER BY rel_id").fetchall()
+    assert states[0] == ("llm_filter", "failed"), "though the large model was not asked"
 
 
 def test_explain_tells_what_each_model_likely_answers(
