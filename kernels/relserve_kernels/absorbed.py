@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from relserve_kernels.dispatch import path_for
+from relserve_kernels.dispatch import Path, path_for
 from relserve_kernels.pages import PagedX, ProjectKeys, check_queries, check_weight
 
 
@@ -22,6 +22,7 @@ def attend_absorbed(
     value_bias: Tensor | None,
     scale: float,
     out: Tensor,
+    path: Path | None = None,
 ) -> None:
     """Causal attention of the batch's tokens over the cached X, keys and values absorbed.
 
@@ -34,6 +35,7 @@ def attend_absorbed(
         value_bias: [num_heads, head_dim] or None.
         scale: of the scores.
         out: [t, num_heads, head_dim], written where there are queries.
+        path: whose kernels; None: those of the device.
 
     Raises:
         ValueError: a shape or number type differs, or pages do not hold a sequence.
@@ -41,7 +43,7 @@ def attend_absorbed(
     check_queries(query, query_start, x, out)
     check_weight("wk", wk, query, x)
     check_weight("wv", wv, query, x)
-    path_for(query.device).attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
+    (path or path_for(query.device)).attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
 
 
 def attend_value_absorbed(
@@ -53,6 +55,7 @@ def attend_value_absorbed(
     value_bias: Tensor | None,
     scale: float,
     out: Tensor,
+    path: Path | None = None,
 ) -> None:
     """Causal attention over the cached X: keys projected again and rotated, values absorbed.
 
@@ -65,12 +68,13 @@ def attend_value_absorbed(
         value_bias: [num_heads, head_dim] or None.
         scale: of the scores.
         out: [t, num_heads, head_dim], written where there are queries.
+        path: whose kernels; None: those of the device.
 
     Raises:
         ValueError: a shape or number type differs, or pages do not hold a sequence.
     """
     check_queries(query, query_start, x, out)
     check_weight("wv", wv, query, x)
-    path_for(query.device).attend_value_absorbed(
+    (path or path_for(query.device)).attend_value_absorbed(
         query, query_start, x, project_keys, wv, value_bias, scale, out
     )

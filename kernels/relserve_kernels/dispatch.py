@@ -1,4 +1,4 @@
-"""Which path runs where: the one place that looks at the device."""
+"""Which path runs where: the one place that looks at the device, and at what a setting says instead."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Protocol
 from torch import Tensor, device
 
 from relserve_kernels import reference
+from relserve_kernels.choice import what_forbids
 from relserve_kernels.cpu import build, native, plain
 from relserve_kernels.pages import PagedX, ProjectKeys
 
@@ -44,9 +45,20 @@ class Path(Protocol):
         """See absorbed.attend_value_absorbed."""
 
 
-def path_for(where: device) -> Path:
-    """The path of a device: a GPU's in Triton, a CPU's compiled or in plain torch, else the reference."""
-    if where.type == "cuda":
+def path_for(where: device, kernels: str = "") -> Path:
+    """The path of a device: a GPU's in Triton, a CPU's compiled or in plain torch, else the reference.
+
+    Args:
+        where: the device of the tensors.
+        kernels: "triton" takes Triton's on a CPU too, by its interpreter, and "cpu" a CPU's; "": as the
+            device says.
+
+    Raises:
+        ValueError: the device cannot run these kernels.
+    """
+    if kernels and (reason := what_forbids(where.type, kernels)):
+        raise ValueError(f"kernels {kernels!r}: {reason}")
+    if kernels == "triton" or where.type == "cuda":
         from relserve_kernels.gpu import path  # imports Triton
 
         return path

@@ -5,16 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from relserve_kernels.dispatch import path_for
+from relserve_kernels.dispatch import Path, path_for
 
 
-def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
+def store_x(x: Tensor, pool: Tensor, slots: Tensor, path: Path | None = None) -> None:
     """Write the layer's input of new tokens into the paged pool.
 
     Args:
         x: [t, d].
         pool: [num_blocks, tokens_per_block, d], changed.
         slots: int64 [t], page * tokens_per_block + place in the page; a token with -1 is not written.
+        path: whose kernels; None: those of the device.
 
     Raises:
         ValueError: a shape or number type differs.
@@ -29,4 +30,4 @@ def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
             f"slots: expected int64 [{x.shape[0]}], one for each row of x,"
             f" got {slots.dtype} {list(slots.shape)}"
         )
-    path_for(pool.device).store_x(x, pool, slots)
+    (path or path_for(pool.device)).store_x(x, pool, slots)

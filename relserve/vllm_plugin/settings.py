@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from relserve_kernels.choice import KERNELS
+
 from relserve.errors import UsageError
 from relserve.machine.cost_file import find_calibration, find_learnt_cost, learnt_cost_path
 from relserve.machine.length_file import lengths_path
@@ -47,6 +49,7 @@ class SchedulerSettings:
             are. 0: not said.
         cache: what a row's blocks hold: "kv", keys and values; "hidden", layers' inputs; "hybrid", either.
         absorbs: whether few queries attend over a layer's input without making keys and values of it.
+        kernels: which kernels keep X and attend over it: "cpu" or "triton"; "": those of the device.
         caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
             requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
             `variant`.
@@ -69,6 +72,7 @@ class SchedulerSettings:
     ttft_slo_s: float = 0.0
     tpot_slo_s: float = 0.0
     absorbs: bool = True
+    kernels: str = ""
     step_budget: str = STEP_BUDGET
 
     @property
@@ -158,6 +162,8 @@ def _check_cost(path: str) -> None:
 def _check_caching(settings: SchedulerSettings) -> None:
     if settings.cache not in CACHES:
         raise UsageError(f"no cache {settings.cache!r}; there are: {', '.join(CACHES)}")
+    if settings.kernels not in ("", *KERNELS):
+        raise UsageError(f"no kernels {settings.kernels!r}; there are: {', '.join(KERNELS)}")
     if settings.caching and settings.caching not in CACHING:
         raise UsageError(CACHING.unknown(settings.caching))
     if settings.caching and settings.variant == "stock":

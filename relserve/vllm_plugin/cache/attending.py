@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from relserve_kernels.absorbed import attend_absorbed, attend_value_absorbed
 from relserve_kernels.cpu.instructions import multiplies
+from relserve_kernels.dispatch import Path
 from relserve_kernels.pages import PagedX
 from torch import Tensor
 
@@ -88,10 +89,11 @@ class OverX:
     Args:
         layer: vLLM's attention block, with its `qkv_proj` and `attn`.
         x_width: numbers in a token's X.
+        path: whose kernels attend, and store X.
     """
 
-    def __init__(self, layer: Any, x_width: int) -> None:
-        self._layer, self._x_width = layer, x_width
+    def __init__(self, layer: Any, x_width: int, path: Path) -> None:
+        self._layer, self._x_width, self.path = layer, x_width, path
         self._rotary = getattr(layer, "rotary_emb", None)
         self._weights: Weights | None = None
         self._wide: tuple[Tensor, Tensor] | None = None
@@ -120,9 +122,9 @@ class OverX:
         value = (weights.value, weights.value_bias)
         if self._rotary is None:
             # A bias of the keys adds the same to all scores of a query: softmax does not see it.
-            attend_absorbed(query, query_start, x, weights.key, *value, scale, out)
+            attend_absorbed(query, query_start, x, weights.key, *value, scale, out, self.path)
         else:
-            attend_value_absorbed(query, query_start, x, self.project_keys, *value, scale, out)
+            attend_value_absorbed(query, query_start, x, self.project_keys, *value, scale, out, self.path)
 
     def project(self, positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of tokens, [t, heads, head_dim] each.

@@ -56,7 +56,7 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
         return HybridMetadata(
             super().build(0, _only(batch, rows, others), fast_build) if len(others) else None,
             torch.from_numpy(rows.tokens_of(others)) if len(others) else torch.empty(0, dtype=torch.int64),
-            rows.hidden(hidden[over_x]),
+            rows.hidden(hidden[over_x], self._spec.hidden_tokens_per_block),
             [self._made(batch, rows, group) for group in self._groups(rows, hidden[~over_x])],
             torch.from_numpy(rows.tokens_of(hidden)),
             torch.from_numpy(rows.slots(hidden, self._spec.hidden_tokens_per_block)),

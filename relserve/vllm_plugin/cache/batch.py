@@ -16,7 +16,7 @@ class HiddenRows(NamedTuple):
     Attributes:
         tokens: int64 [t], where their tokens are in the batch.
         query_start: int32 [n + 1], the first of each request's tokens among these, and their number.
-        block_table: int32 [n, max_blocks], without the mark.
+        block_table: int32 [n, max_blocks], without the mark, as wide as the longest of them needs.
         seq_lens: int32 [n], tokens so far, those of this step among them.
     """
 
@@ -107,14 +107,15 @@ class BatchRows(NamedTuple):
         """Where each one's tokens start among those of `tokens_of`, and their number."""
         return np.concatenate(([0], np.cumsum(self.num_queries[which]))).astype(np.int32)
 
-    def hidden(self, which: np.ndarray) -> HiddenRows | None:
+    def hidden(self, which: np.ndarray, tokens_per_block: int) -> HiddenRows | None:
         """Some hidden requests that attend over X; None for none."""
         if not len(which):
             return None
+        num_blocks = -(-int(self.seq_lens[which].max()) // tokens_per_block)
         return HiddenRows(
             torch.from_numpy(self.tokens_of(which)),
             torch.from_numpy(self.start_among(which)),
-            torch.from_numpy(np.ascontiguousarray(self.block_table[which, 1:], np.int32)),
+            torch.from_numpy(np.ascontiguousarray(self.block_table[which, 1 : 1 + num_blocks], np.int32)),
             torch.from_numpy(self.seq_lens[which].astype(np.int32)),
         )
 

@@ -19,6 +19,7 @@ from relserve.vllm_plugin.cache.vllm_parts import (
     OPTForCausalLM,
     replace_as,
 )
+from relserve.vllm_plugin.settings import read
 
 
 class HybridLayer(Attention):
@@ -66,14 +67,15 @@ def make_hybrid(model: nn.Module, vllm_config: Any, stock: type, hybrid: type) -
         stock, hybrid: vLLM's class of the blocks, and ours.
     """
     x_width = vllm_config.model_config.get_hidden_size()
-    path_for(next(model.parameters()).device)
+    kernels = read(vllm_config.additional_config).kernels
+    path = path_for(next(model.parameters()).device, kernels)
     for block in model.modules():
         if type(block) is stock:
             block.__class__ = hybrid
             layer: Any = block.attn
             layer.__class__, layer.attn_backend, layer.x_width = HybridLayer, HybridBackend, x_width
             layer.impl.__class__, layer.impl.x_width = HybridAttention, x_width
-            layer.impl.over_x = OverX(block, x_width)
+            layer.impl.over_x = OverX(block, x_width, path)
 
 
 class HybridOPT(OPTForCausalLM):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from relserve_kernels.store import store_x
 from torch import Tensor
@@ -20,9 +22,11 @@ def keep_x(x: Tensor, query: Tensor, layer_name: str) -> None:
         query: said to be changed, so that this comes before the attention; it is not.
         layer_name: the attention's, in vLLM's context.
     """
-    metadata, _, kv_cache, _ = get_attention_context(layer_name)
+    metadata, layer, kv_cache, _ = get_attention_context(layer_name)
     if isinstance(metadata, HybridMetadata):
-        store_x(x[metadata.x_tokens], x_pool(kv_cache, x.shape[-1]), metadata.x_slots)
+        attention: Any = layer.impl
+        pool = x_pool(kv_cache, x.shape[-1])
+        store_x(x[metadata.x_tokens], pool, metadata.x_slots, attention.over_x.path)
 
 
 @keep_x.register_fake

@@ -188,8 +188,8 @@ def test_what_is_said_depends_on_x(pair: Pair, factor: float) -> None:
     pair.hybrid.reset_prefix_cache()
     from relserve.vllm_plugin.cache import operator
 
-    def changed(x: Any, pool: Any, slots: Any) -> None:
-        keep(x * factor, pool, slots)
+    def changed(x: Any, pool: Any, slots: Any, path: Any) -> None:
+        keep(x * factor, pool, slots, path)
 
     keep = operator.store_x
     with patch.object(operator, "store_x", changed):
