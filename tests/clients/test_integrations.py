@@ -25,9 +25,7 @@ needs_libraries = pytest.mark.skipif(
 )
 
 
-def run(
-    folder: Path, program: str, *args: str, packages: Path | None = None, python: Path = PYTHON
-) -> None:
+def run(folder: Path, program: str, *args: str, packages: Path | None = None, python: Path = PYTHON) -> None:
     """Run a program, which says `ok` when it has got through; `packages` come before the others."""
     paths = [str(ROOT), str(ROOT / "duckdb_ext"), str(ROOT / "kernels"), str(PROGRAMS)]
     if packages is not None:
