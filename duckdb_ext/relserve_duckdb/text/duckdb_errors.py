@@ -16,6 +16,7 @@ _NO_TABLE = re.compile(
     r"|Parser Error: Zero-length identifier|Invalid Input Error: Input list is empty).*"
 )
 _LENGTHS = re.compile(r".*cosine_similarity: .*left length '(\d+)' and right length '(\d+)'")
+_INSIDE_ITSELF = re.compile(r'(?s).*attempting to recursively expand table macro "(llm_\w+)".*')
 _BY_WORDS: dict[str, type[duckdb.Error]] = {
     "Binder Error": duckdb.BinderException, "Catalog Error": duckdb.CatalogException,
     "Connection Error": duckdb.ConnectionException, "Constraint Error": duckdb.ConstraintException,
@@ -42,6 +43,11 @@ def wrong_argument(message: str) -> UsageError | None:
         return UsageError(
             f"vectors of {lengths[1]} and of {lengths[2]} numbers cannot be compared: make both by the same "
             "model, as llm_embed() does with the same option model"
+        )
+    if inside := _INSIDE_ITSELF.fullmatch(message):
+        return UsageError(
+            f"{inside[1]}() cannot read a view that calls {inside[1]}() itself; keep the view's rows in a "
+            "table: CREATE TABLE kept AS FROM .."
         )
     function = called_at(message) if _NO_TABLE.fullmatch(message) else ""
     if not function.startswith("llm_"):

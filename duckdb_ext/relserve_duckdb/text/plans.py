@@ -11,7 +11,6 @@ from relserve_duckdb.text.call_limits import CALLED
 
 # operators that read all of their input before they give a row
 _BLOCKING = ("ORDER_BY", "TOP_N", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "WINDOW")
-_MARKS = tuple(f"__{function}_" for function in CALLED)
 CALL = re.compile(rf"__({'|'.join(CALLED)})_\d+\(")
 BOUND_PLAN = "SELECT system.main.json_serialize_plan($1)"  # of a SELECT without parameters
 _IS_BOUND = '{"error":false'
@@ -63,7 +62,8 @@ def _filters_by_llm(node: dict[str, Any]) -> bool:
     """Whether rows stream from an llm filter to the LIMIT above."""
     if node["name"] in _BLOCKING:
         return any(_find_limit(child) for child in node["children"])
-    if node["name"] != "PROJECTION" and any(mark in json.dumps(node["extra_info"]) for mark in _MARKS):
+    # by the UDFs' names: table macros name their CTEs __llm_..
+    if node["name"] != "PROJECTION" and CALL.search(json.dumps(node["extra_info"])):
         return True
     return any(_filters_by_llm(child) for child in node["children"])
 

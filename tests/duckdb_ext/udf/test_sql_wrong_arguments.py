@@ -112,6 +112,14 @@ def test_vectors_of_two_lengths_are_told_and_lists_of_numbers_are_vectors(con: r
             con.sql(f"FROM {call}").fetchall()
 
 
+def test_a_view_over_the_same_macro_is_told(con: relserve.Connection) -> None:
+    con.execute("CREATE VIEW apart AS FROM llm_dedup('mails', body)")
+    with pytest.raises(UsageError, match=r"llm_dedup\(\) cannot read a view that calls llm_dedup\(\) itself"):
+        con.sql("FROM llm_dedup('apart', body)").fetchall()
+    inside = "WITH apart AS (FROM llm_dedup('mails', body)) SELECT count(*) FROM llm_dedup('apart', body)"
+    assert con.sql(inside).fetchall() == [(3,)]
+
+
 def test_answers_that_the_label_cannot_hold_are_wrong(con: relserve.Connection) -> None:
     con.execute("CREATE TABLE stars AS FROM (VALUES ('3', 3), ('four', 4), (NULL, 5)) t(said, stars)")
     rows = con.sql("SELECT \"rows\", right_answers, null_answers FROM llm_evaluate('stars', said, stars)")
