@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import bootstrap, ttest_rel
+import scipy  # whose parts are imported when they are first read
 
 from benchmarks.relquery_engines import (
     BLOCK_SIZE,
@@ -64,7 +64,7 @@ def interval(above: Sequence[Run], below: Sequence[Run], statistic: Callable[[An
     every = range(len(above))
     if len(every) < 2:
         return Interval(ratio(every), float("nan"), float("nan"))
-    found = bootstrap(
+    found = scipy.stats.bootstrap(
         (np.array(every),), ratio, vectorized=False, n_resamples=RESAMPLES, method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval  # fmt: skip
@@ -204,6 +204,6 @@ def ranked_otherwise(
         if (means[0] < means[1]) != (simulated[one] < simulated[other]):
             p_value = None
             if len(real[one]) > 1:
-                p_value = round(float(ttest_rel(real[one], real[other]).pvalue), 3)
+                p_value = round(float(scipy.stats.ttest_rel(real[one], real[other]).pvalue), 3)
             pairs.append((one, other, p_value))
     return pairs

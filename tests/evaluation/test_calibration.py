@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression, minimize, minimize_scalar
 
 from relserve.evaluation.calibration_fits import (
     FITS,
@@ -26,6 +25,9 @@ from relserve.evaluation.calibrators import (
     as_dict,
     calibrator_of,
 )
+from tests.modules import later
+
+optimize = later("scipy.optimize")
 
 RNG = np.random.default_rng(1)  # by which an isotonic curve wins by chance
 TRUE = RNG.uniform(0.05, 0.95, 600)  # how often the first choice is right
@@ -65,7 +67,7 @@ def test_the_temperature_is_that_of_scipy(said: np.ndarray, truths: np.ndarray) 
         scaled = logs / temperature
         return float((np.log(np.exp(scaled).sum(1)) - scaled[np.arange(600), truths]).sum())
 
-    expected = minimize_scalar(loss, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-6}).x
+    expected = optimize.minimize_scalar(loss, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-6}).x
     assert fit_temperature(said, truths).temperature == pytest.approx(expected, rel=1e-4)
 
 
@@ -78,7 +80,7 @@ def test_platts_curve_is_that_of_scipy() -> None:
         at = line[0] * logit + line[1]
         return float((np.logaddexp(0, at) - targets * at).sum())
 
-    expected = minimize(loss, [1.0, 0.0], method="BFGS").x
+    expected = optimize.minimize(loss, [1.0, 0.0], method="BFGS").x
     (curve,) = fit_platt(TWO, TRUTHS).curves
     assert curve == pytest.approx(tuple(expected), abs=1e-4)
     assert curve.slope == pytest.approx(1 / 3, abs=0.1)  # type: ignore[union-attr]
@@ -89,7 +91,7 @@ def test_the_isotonic_curve_is_that_of_scipy_and_never_falls() -> None:
     values, places = np.unique(said[:, 0], return_inverse=True)
     weights = np.bincount(places)
     means = np.bincount(places, weights=truths == 0) / weights
-    expected = np.clip(isotonic_regression(means, weights=weights).x, 1 / 602, 601 / 602)
+    expected = np.clip(optimize.isotonic_regression(means, weights=weights).x, 1 / 602, 601 / 602)
     (curve,) = fit_isotonic(said, truths).curves
     assert [curve.at(value) for value in values.tolist()] == pytest.approx(expected.tolist())
     found = [curve.at(i / 500) for i in range(501)]

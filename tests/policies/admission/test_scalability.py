@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import curve_fit
 
 from relserve.policies.admission.scalability import (
     KINDS,
@@ -21,6 +20,9 @@ from relserve.policies.admission.scalability import (
 )
 from relserve.policies.model.step_time import StepTime
 from relserve.policies.model.work import Work
+from tests.modules import later
+
+optimize = later("scipy.optimize")
 
 LOADS = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100] * 10, dtype=float)
 
@@ -46,7 +48,7 @@ def noisy(speeds: np.ndarray, seed: int = 1) -> list[SpeedSample]:
 def test_the_fit_is_as_good_as_scipys(kind, form, start, low) -> None:  # type: ignore[no-untyped-def]
     samples = noisy(usl(LOADS, np.array([107.0, 0.02, 1e-4])))
     load, speed = np.array(samples).T
-    found, _ = curve_fit(form, load, speed, start, bounds=(low, np.inf), maxfev=20_000)
+    found, _ = optimize.curve_fit(form, load, speed, start, bounds=(low, np.inf), maxfev=20_000)
     reference = 1 - ((speed - form(load, *found)) ** 2).sum() / ((speed - speed.mean()) ** 2).sum()
     assert fit(samples, kind).r2 >= reference - 1e-3
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
@@ -21,7 +20,10 @@ from relserve.policies.dispatch.state import EngineLoad
 from relserve.policies.dispatch.turns import RoundRobin
 from relserve.policies.model.linear import CostModel
 from relserve.policies.workflows.stages import DoneStep, PastWorkflow
+from tests.modules import later
 from tests.policies.dispatch.fleets import known
+
+stats = later("scipy.stats")
 
 FAST, SLOW = CostModel(1e-4, 0.01, 1e-4, 0.015), CostModel(3e-4, 0.02, 3e-4, 0.04)
 
