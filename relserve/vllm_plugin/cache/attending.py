@@ -75,9 +75,12 @@ def weights_of(projection: Any, num_heads: int, head_dim: int, x_width: int, dty
         projection: vLLM's layer from X to queries, keys and values, one after the other.
     """
     kv_width = num_heads * head_dim
-    made = projection.quant_method.apply(projection, torch.eye(x_width, dtype=dtype), None)
+    device = projection.weight.device
+    made = projection.quant_method.apply(projection, torch.eye(x_width, dtype=dtype, device=device), None)
     both = made[:, -2 * kv_width :].T.contiguous()
-    given = torch.zeros(2 * kv_width, dtype=dtype) if projection.bias is None else projection.bias
+    given = (
+        torch.zeros(2 * kv_width, dtype=dtype, device=device) if projection.bias is None else projection.bias
+    )
     bias = given[-2 * kv_width :].detach().to(dtype, copy=True)  # beside packed weights it is in float32
     key, value = (each.view(num_heads, head_dim, x_width).permute(2, 0, 1) for each in both.chunk(2))
     return Weights(both, bias, key, value, bias[kv_width:].view(num_heads, head_dim))
@@ -146,7 +149,7 @@ class OverX:
         Where the CPU has no products of their number type, by a copy in float32, of twice the weights' bytes.
         """
         weights = self.weights()
-        if rows.dtype == torch.float32 or multiplies(rows.dtype):
+        if rows.dtype == torch.float32 or rows.device.type != "cpu" or multiplies(rows.dtype):
             return F.linear(rows, weights.both[which], weights.bias[which])
         if self._wide is None:
             self._wide = weights.both.float(), weights.bias.float()

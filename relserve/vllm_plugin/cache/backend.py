@@ -1,4 +1,7 @@
-"""Attention of a batch of both kinds: vLLM's own over keys and values on a CPU, and ours over X."""
+"""Attention of a batch of both kinds: vLLM's own over keys and values, and ours over X.
+
+vLLM's own is the platform's: see `vllm_parts.py`. Lengths and blocks are parted on the host.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from relserve.vllm_plugin.cache.attending import AttentionShape, absorbs
 from relserve.vllm_plugin.cache.batch import BatchRows, HybridMetadata, LayerBatch, grouped
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
 from relserve.vllm_plugin.cache.vllm_parts import (
-    CPUAttentionBackend,
-    CPUAttentionBackendImpl,
-    CPUAttentionMetadataBuilder,
+    PlatformAttention,
+    PlatformBackend,
+    PlatformMetadataBuilder,
 )
 from relserve.vllm_plugin.settings import read
 
 MOST_TOKENS_MADE = 8192  # whose keys and values are made at once, unless one request has more
 
 
-class HybridBackend(CPUAttentionBackend):
-    """vLLM's attention on a CPU, which keeps keys and values itself: not those of hidden requests."""
+class HybridBackend(PlatformBackend):
+    """vLLM's attention, which keeps keys and values itself: not those of hidden requests."""
 
     forward_includes_kv_cache_update = True
 
@@ -36,7 +39,7 @@ class HybridBackend(CPUAttentionBackend):
         return HybridBuilder
 
 
-class HybridBuilder(CPUAttentionMetadataBuilder):
+class HybridBuilder(PlatformMetadataBuilder):
     """Makes a step's metadata; without hidden requests, vLLM's own."""
 
     _held = torch.empty(0)
@@ -45,22 +48,27 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
         batch = common_attn_metadata
         rows = BatchRows(
             batch.query_start_loc_cpu[: batch.num_reqs + 1].numpy(),
-            batch.seq_lens[: batch.num_reqs].numpy(),
-            batch.block_table_tensor[: batch.num_reqs].numpy(),
+            batch.seq_lens[: batch.num_reqs].cpu().numpy(),
+            batch.block_table_tensor[: batch.num_reqs].cpu().numpy(),
         )
         is_hidden = rows.is_hidden()
         if not is_hidden.any():
             return super().build(common_prefix_len, batch, fast_build)
+        place = self._on_device
         others, hidden = np.flatnonzero(~is_hidden), np.flatnonzero(is_hidden)
         over_x = self._absorbed(rows, hidden)
+        of_x = rows.hidden(hidden[over_x], self._spec.hidden_tokens_per_block)
         return HybridMetadata(
             super().build(0, _only(batch, rows, others), fast_build) if len(others) else None,
-            torch.from_numpy(rows.tokens_of(others)) if len(others) else torch.empty(0, dtype=torch.int64),
-            rows.hidden(hidden[over_x], self._spec.hidden_tokens_per_block),
+            place(rows.tokens_of(others)),
+            of_x.to(self.device) if of_x is not None else None,
             [self._made(batch, rows, group) for group in self._groups(rows, hidden[~over_x])],
-            torch.from_numpy(rows.tokens_of(hidden)),
-            torch.from_numpy(rows.slots(hidden, self._spec.hidden_tokens_per_block)),
+            place(rows.tokens_of(hidden)),
+            place(rows.slots(hidden, self._spec.hidden_tokens_per_block)),
         )
+
+    def _on_device(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
 
     @property
     def _spec(self) -> Any:
@@ -79,7 +87,7 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
         return grouped(which, rows.seq_lens[which], MOST_TOKENS_MADE)
 
     def _made(self, batch: Any, rows: BatchRows, which: np.ndarray) -> LayerBatch:
-        made = rows.made(which, self._spec.hidden_tokens_per_block, self.block_size)
+        made = rows.made(which, self._spec.hidden_tokens_per_block, self._spec.block_size).to(self.device)
         described = _only(batch, rows, which).replace(
             block_table_tensor=made.block_table, slot_mapping=made.slots
         )
@@ -88,26 +96,28 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
     def _blocks(self, num_blocks: int) -> Tensor:
         """Memory for keys and values of one layer; never NaN, which vLLM's kernel would take in."""
         if len(self._held) < num_blocks:
-            shape = (num_blocks, self.num_kv_heads, self.block_size, 2 * self.head_dim)
-            dtype: Any = self.dtype
-            self._held = torch.zeros(shape, dtype=dtype)
+            spec = self._spec
+            shape = (num_blocks, spec.num_kv_heads, spec.block_size, 2 * spec.head_size)
+            dtype: Any = spec.dtype
+            self._held = torch.zeros(shape, dtype=dtype, device=self.device)
         return self._held[:num_blocks]
 
 
 def _only(batch: Any, rows: BatchRows, which: np.ndarray) -> Any:
     """vLLM's description of a batch, with some of its requests."""
-    index = torch.from_numpy(which)
+    device = batch.seq_lens.device
+    index = torch.from_numpy(which).to(device)
     start = torch.from_numpy(rows.start_among(which)).to(batch.query_start_loc.dtype)
     return batch.replace(
-        query_start_loc=start, query_start_loc_cpu=start, seq_lens=batch.seq_lens[index],
+        query_start_loc=start.to(device), query_start_loc_cpu=start, seq_lens=batch.seq_lens[index],
         num_reqs=len(which), num_actual_tokens=int(start[-1]),
         max_query_len=int(rows.num_queries[which].max()), max_seq_len=int(rows.seq_lens[which].max()),
         block_table_tensor=batch.block_table_tensor[index],
-        slot_mapping=batch.slot_mapping[torch.from_numpy(rows.tokens_of(which))],
+        slot_mapping=batch.slot_mapping[torch.from_numpy(rows.tokens_of(which)).to(device)],
     )  # fmt: skip
 
 
-class HybridAttention(CPUAttentionBackendImpl):
+class HybridAttention(PlatformAttention):
     """Attends over keys and values with vLLM's kernel, over X with ours.
 
     Attributes:
@@ -165,8 +175,17 @@ class HybridAttention(CPUAttentionBackendImpl):
 
 
 def x_pool(kv_cache: Tensor, x_width: int) -> Tensor:
-    """The memory of a layer's blocks as blocks of X: [num_blocks, tokens_per_block, x_width]."""
+    """The memory of a layer's blocks as blocks of X: [num_blocks, tokens_per_block, x_width].
+
+    Args:
+        kv_cache: [num_blocks, heads, block_size, keys' and values' numbers], in any order within a block.
+
+    Raises:
+        ValueError: other memory lies within a block's.
+    """
     num_blocks, num_heads, block_size, kv_width = kv_cache.shape
     tokens_per_block = hidden_tokens_per_block(block_size, num_heads * kv_width, x_width)
-    flat = kv_cache.view(num_blocks, -1)
-    return flat[:, : tokens_per_block * x_width].view(num_blocks, tokens_per_block, x_width)
+    sizes, strides = kv_cache.shape[1:], kv_cache.stride()[1:]
+    if sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1 != sizes.numel():
+        raise ValueError(f"a block of keys and values has gaps: shape {list(sizes)}, strides {list(strides)}")
+    return kv_cache.as_strided((num_blocks, tokens_per_block, x_width), (kv_cache.stride(0), x_width, 1))

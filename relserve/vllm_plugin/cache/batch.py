@@ -25,6 +25,10 @@ class HiddenRows(NamedTuple):
     block_table: Tensor
     seq_lens: Tensor
 
+    def to(self, device: torch.device) -> HiddenRows:
+        """They on a device."""
+        return HiddenRows(*(each.to(device) for each in self))
+
 
 class MadeRows(NamedTuple):
     """Hidden requests that attend over keys and values, in blocks that are theirs for one layer.
@@ -50,6 +54,13 @@ class MadeRows(NamedTuple):
     slots: Tensor
     block_table: Tensor
     num_blocks: int
+
+    def to(self, device: torch.device) -> MadeRows:
+        """They on a device; `which` stays on the host."""
+        moved: dict[str, Any] = {
+            name: each.to(device) for name, each in self._asdict().items() if isinstance(each, Tensor)
+        }
+        return self._replace(**moved)
 
 
 class LayerBatch(NamedTuple):
@@ -101,7 +112,8 @@ class BatchRows(NamedTuple):
 
     def tokens_of(self, which: np.ndarray) -> np.ndarray:
         """Where the tokens of some requests are in the batch, in order."""
-        return np.concatenate([np.arange(self.starts[i], self.starts[i + 1]) for i in which])
+        ranges = [np.arange(self.starts[i], self.starts[i + 1]) for i in which]
+        return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
 
     def start_among(self, which: np.ndarray) -> np.ndarray:
         """Where each one's tokens start among those of `tokens_of`, and their number."""

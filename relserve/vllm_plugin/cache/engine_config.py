@@ -11,6 +11,7 @@ import sys
 from functools import wraps
 from typing import Any
 
+from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import vllm_parts
 from relserve.vllm_plugin.cache.what_forbids import HYBRID_NAMES, what_forbids_hidden
 from relserve.vllm_plugin.key import KEY
@@ -63,6 +64,11 @@ def prepare(config: Any) -> None:
         ours = {**config.additional_config[KEY], "cache": "kv"}
         config.additional_config = {**config.additional_config, KEY: ours}
         return
+    if not host.runs_on_cpu():
+        logger.warning(
+            "the cache holds hidden states on a GPU, where this was tried only through Triton's interpreter:"
+            " compare answers with those of the cache 'kv'"
+        )
     hf_config = config.model_config.hf_config
     hf_config.architectures = [HYBRID_NAMES[hf_config.architectures[0]]]
     if config.scheduler_config.scheduler_cls is None:

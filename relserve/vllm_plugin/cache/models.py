@@ -7,6 +7,7 @@ from typing import Any
 from relserve_kernels.dispatch import path_for
 from torch import Tensor, nn
 
+from relserve.errors import EngineStartError
 from relserve.vllm_plugin.cache.attending import OverX
 from relserve.vllm_plugin.cache.backend import HybridAttention, HybridBackend
 from relserve.vllm_plugin.cache.operator import keep_x
@@ -17,6 +18,7 @@ from relserve.vllm_plugin.cache.vllm_parts import (
     LlamaForCausalLM,
     OPTAttention,
     OPTForCausalLM,
+    PlatformAttention,
     replace_as,
 )
 from relserve.vllm_plugin.settings import read
@@ -73,6 +75,12 @@ def make_hybrid(model: nn.Module, vllm_config: Any, stock: type, hybrid: type) -
         if type(block) is stock:
             block.__class__ = hybrid
             layer: Any = block.attn
+            found = type(layer.impl)
+            if found is not PlatformAttention:
+                raise EngineStartError(
+                    f"the hidden cache is made for the attention of {PlatformAttention.__name__}, not of"
+                    f" {found.__name__}; choose that backend, or leave the setting 'cache' out"
+                )
             layer.__class__, layer.attn_backend, layer.x_width = HybridLayer, HybridBackend, x_width
             layer.impl.__class__, layer.impl.x_width = HybridAttention, x_width
             layer.impl.over_x = OverX(block, x_width, path)

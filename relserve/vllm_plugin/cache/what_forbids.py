@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from relserve_kernels.choice import what_forbids
+
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import vllm_parts
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
-from relserve.vllm_plugin.cache.vllm_parts import TESTED
+from relserve.vllm_plugin.settings import read
 
 # vLLM's architectures whose attention can keep X, and the names of ours in their place.
 HYBRID_NAMES = {"OPTForCausalLM": "RelserveHybridOPT", "LlamaForCausalLM": "RelserveHybridLlama"}
+UNTRIED = (
+    "a GPU: there it was tried only through Triton's interpreter; who wants to try it says"
+    ' "kernels": "triton" beside "cache"'
+)
 OWN_SCHEDULERS = ("relserve.vllm_plugin.",)
 
 
 def what_forbids_hidden(config: Any) -> list[str]:
     """The reasons why requests cannot hold X under vLLM's configuration of an engine; [] where they can."""
     version = host.version()
-    if ".".join(version.split(".")[:2]) != TESTED:
-        return [f"vLLM {version} (tested with {TESTED} alone)"]
-    return [*_of_the_model(config), *_of_the_engine(config)]
+    if ".".join(version.split(".")[:2]) != vllm_parts.TESTED:
+        return [f"vLLM {version} (tested with {vllm_parts.TESTED} alone)"]
+    return [*_of_the_model(config), *_of_the_device(config), *_of_the_engine(config)]
 
 
 def _of_the_model(config: Any) -> list[str]:
@@ -41,11 +48,26 @@ def _of_the_model(config: Any) -> list[str]:
     return [name for name, present in reasons.items() if present]
 
 
+def _of_the_device(config: Any) -> list[str]:
+    kernels = read(config.additional_config).kernels
+    if host.runs_on_cpu():
+        reason = kernels and what_forbids("cpu", kernels)
+        return [f"kernels {kernels!r}: {reason}"] if reason else []
+    if not vllm_parts.runs_on_cuda():
+        return ["a device that is neither a CPU nor NVIDIA's GPU"]
+    if kernels != "triton":
+        return [UNTRIED]
+    reasons = {
+        f"kernels 'triton': {what_forbids('cuda', kernels)}": what_forbids("cuda", kernels) != "",
+        "CUDA graphs (enforce_eager is needed)": not config.model_config.enforce_eager,
+    }
+    return [name for name, present in reasons.items() if present]
+
+
 def _of_the_engine(config: Any) -> list[str]:
     parallel, cache = config.parallel_config, config.cache_config
     scheduler = config.scheduler_config.scheduler_cls
     reasons = {
-        "a device that is not a CPU": not host.runs_on_cpu(),
         "tensor parallelism": parallel.tensor_parallel_size > 1,
         "pipeline parallelism": parallel.pipeline_parallel_size > 1,
         "context parallelism": max(

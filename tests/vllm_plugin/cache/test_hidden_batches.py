@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
+from relserve.vllm_plugin.cache import vllm_parts
 from tests.modules import later
 
 attending = later("relserve.vllm_plugin.cache.attending")
+backend = later("relserve.vllm_plugin.cache.backend")
 batch = later("relserve.vllm_plugin.cache.batch")
+torch = later("torch")
 
 
 OPT = attending.AttentionShape(x_width=1024, num_heads=16, head_dim=64, is_rotated=False)
@@ -51,3 +56,31 @@ def test_made_rows_lie_one_after_the_other_in_blocks_of_their_own() -> None:
 def test_a_group_holds_as_many_tokens_as_it_may_or_one_request() -> None:
     found = batch.grouped(np.array([1, 3, 4, 8, 9]), np.array([5, 5, 20, 1, 9]), most_tokens=10)
     assert [group.tolist() for group in found] == [[1, 3], [4], [8, 9]]
+
+
+@pytest.mark.vllm
+def test_the_memory_of_blocks_is_rows_of_x_whatever_order_keys_and_values_have_in_it() -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    memory = torch.arange(3 * 2 * 32 * 8.0)  # 3 blocks of 32 tokens, 2 heads of 4 numbers
+    by_heads = memory.view(3, 2, 32, 8)
+    by_tokens = memory.view(3, 32, 2, 8).transpose(1, 2)
+    expected = memory.view(3, 64, 8)
+    for blocks in (by_heads, by_tokens):
+        assert torch.equal(backend.x_pool(blocks, 8), expected)
+    assert torch.equal(backend.x_pool(by_heads[1:], 8), expected[1:])
+    with pytest.raises(ValueError, match="has gaps"):
+        backend.x_pool(by_tokens[:, :1], 4)
+
+
+@pytest.mark.vllm
+def test_on_cuda_it_builds_on_flash_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    on_cpu = {name: getattr(vllm_parts, name) for name in vllm_parts.__all__ if name.startswith("Platform")}
+    monkeypatch.setattr(vllm_parts, "runs_on_cuda", lambda: True)
+    for name, of_cpu in on_cpu.items():
+        on_cuda = getattr(vllm_parts, name)
+        assert on_cuda.__name__.startswith("FlashAttention")
+        ours = {"PlatformAttention": "forward do_kv_cache_update", "PlatformMetadataBuilder": "build"}
+        for method in ours.get(name, "").split():
+            of_both = [list(signature(getattr(each, method)).parameters) for each in (of_cpu, on_cuda)]
+            assert of_both[0] == of_both[1]

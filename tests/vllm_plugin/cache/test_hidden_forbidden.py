@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from relserve_kernels import choice
 
 from relserve.errors import EngineStartError, UsageError
 from relserve.vllm_plugin import host
@@ -35,7 +36,7 @@ def made_up(**changes: Any) -> Any:
         "model_config": {
             "get_hidden_size": 512, "get_head_size": 64, "get_total_num_kv_heads": 8,
             "quantization": None, "get_sliding_window": None,
-            "use_mla": False, "runner_type": "generate", "dtype": "torch.bfloat16",
+            "use_mla": False, "runner_type": "generate", "dtype": "torch.bfloat16", "enforce_eager": True,
         },
         "parallel_config": {
             "tensor_parallel_size": 1, "pipeline_parallel_size": 1, "decode_context_parallel_size": 1,
@@ -130,7 +131,38 @@ def test_on_another_release_it_is_off(version: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("tested_release")
 def test_on_a_gpu_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "runs_on_cpu", lambda: False)
-    assert what_forbids_hidden(made_up()) == ["a device that is not a CPU"]
+    for is_cuda, words in ((True, "a GPU: there it was tried only through"), (False, "neither a CPU nor")):
+        monkeypatch.setattr(vllm_parts, "runs_on_cuda", lambda is_cuda=is_cuda: is_cuda)
+        [reason] = what_forbids_hidden(made_up())
+        assert words in reason
+
+
+@pytest.mark.usefixtures("tested_release")
+def test_on_a_gpu_who_asks_for_it_is_told_that_it_is_untried(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(host, "runs_on_cpu", lambda: False)
+    monkeypatch.setattr(vllm_parts, "runs_on_cuda", lambda: True)
+    monkeypatch.setattr(choice, "find_spec", lambda name: True)
+    asked = {"additional_config": {"relserve": {"cache": "hidden", "kernels": "triton"}}}
+    prepare(config := made_up(**asked))
+    assert config.model_config.hf_config.architectures == ["RelserveHybridOPT"]
+    [line] = caplog.messages
+    assert "tried only through Triton's interpreter" in line
+    assert what_forbids_hidden(made_up(**asked, enforce_eager=False)) == [
+        "CUDA graphs (enforce_eager is needed)"
+    ]
+
+
+@pytest.mark.usefixtures("tested_release")
+def test_kernels_that_cannot_run_here_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "find_spec", lambda name: True)
+    monkeypatch.delenv(choice.INTERPRETER, raising=False)
+    asked = made_up(additional_config={"relserve": {"cache": "hidden", "kernels": "triton"}})
+    [reason] = what_forbids_hidden(asked)
+    assert reason.startswith("kernels 'triton': on a CPU")
+    with pytest.raises(UsageError, match="no kernels 'cuda'; there are: cpu, triton"):
+        prepare(made_up(additional_config={"relserve": {"cache": "hidden", "kernels": "cuda"}}))
 
 
 @pytest.mark.parametrize("additional", [{}, {"relserve": {}}, {"relserve": {"cache": "kv"}}, {"other": 1}])
