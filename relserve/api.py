@@ -90,7 +90,7 @@ def connect(
     ways = _checked(model, engine, kv_cache=kv_cache, step_budget=step_budget)
     settings = load()
     if model is not None:
-        find_engine(model, *ways.values())  # a wrong name fails here, not in the first query
+        find_engine(model, **ways)  # a wrong name fails here, not in the first query
     session = new_session(
         settings, model=model, engine=engine, cache=cache, deadline=deadline, slo=slo,
         caps=_caps(max_rows, max_tokens_total, max_cost), **ways,
