@@ -37,8 +37,7 @@ class ProcessStatus(StatusRecord, frozen=True, tag_field="format"):
     @classmethod
     def here(cls, **known: Any) -> Self:
         """That of this process, as of now; `known` are the other attributes."""
-        known |= dict(pid=os.getpid(), started=started_at(os.getpid()), written_s=time.time())
-        return cls(**known)
+        return cls(pid=os.getpid(), started=started_at(os.getpid()), written_s=time.time(), **known)
 
 
 class RelStatus(StatusRecord, frozen=True):
