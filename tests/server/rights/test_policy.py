@@ -21,8 +21,8 @@ from relserve.server.rights.policy import (
     Thing,
     Who,
     changed,
-    folded,
 )
+from relserve.text2sql.guard.names import folded
 
 T, S = Thing("table", "main", "t"), Thing("schema", "hr")
 IN_S = Thing("table", "hr", "pay")
