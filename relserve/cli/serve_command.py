@@ -52,9 +52,7 @@ def serve_command(
     http_token: Annotated[
         str | None, typer.Option(envvar="RELSERVE_HTTP_TOKEN", help="What the page wants to be told.")
     ] = None,
-    openai: Annotated[
-        int | None, common.at_port(help="OpenAI's API, answered by the same engine.")
-    ] = None,
+    openai: Annotated[int | None, common.at_port(help="OpenAI's API, answered by the same engine.")] = None,
     mcp: Annotated[int | None, common.at_port(help="Tools for agents over MCP, at /mcp.")] = None,
     mcp_rows: common.ShownRows = 200,
     mcp_seconds: common.WorkSeconds = 30.0,

@@ -39,9 +39,7 @@ def sql_in(reply: str) -> str | None:
     query = _QUERY.search(told)
     if query is None:
         return None
-    return bare(
-        re.split(r";[ \t]*\n[ \t]*\n|```|\n[ \t]*\n(?=[A-Z][a-z]+ [a-z]+)", query[1], maxsplit=1)[0]
-    )
+    return bare(re.split(r";[ \t]*\n[ \t]*\n|```|\n[ \t]*\n(?=[A-Z][a-z]+ [a-z]+)", query[1], maxsplit=1)[0])
 
 
 def has_whole_sql(reply: str) -> bool:
