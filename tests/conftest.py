@@ -71,10 +71,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The collector need not look again and again at modules and tests, a million objects; nor at the end."""
+    """The collector need not look again and again at modules and tests, a million objects."""
     session.config.stash[IMPORTED_BY_COLLECTING] = frozenset(sys.modules)
     gc.freeze()
     gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else DuckDB's binding reports what it takes for leaks
 
 
 @pytest.hookimpl(wrapper=True)

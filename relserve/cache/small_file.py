@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import copy
 import logging
@@ -11,14 +12,13 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 logger = logging.getLogger(__name__)
 
 WRITE_EVERY_S = 1.0  # a server may end a hundred relQueries in a second
-FORMAT = 1
 Pending = TypeVar("Pending", bound=Collection[Any])
 
 
@@ -30,27 +30,31 @@ class SmallFile:
         tables: SQL that makes the tables where they are not there, or are of another format.
         wait_s: for other processes' locks.
         synchronous: SQLite's; OFF where a power cut may cost the file.
+        format: of these tables, raised with each change of them.
 
     Raises (as its methods do): sqlite3.Error, OSError.
     """
 
-    def __init__(self, path: Path, tables: str, wait_s: float, synchronous: str = "FULL") -> None:
-        self.path, self._tables, self._wait_s, self._synchronous = path, tables, wait_s, synchronous
+    def __init__(
+        self, path: Path, tables: str, wait_s: float, synchronous: str = "FULL", format: int = 1
+    ) -> None:
+        self.path, self._tables, self._wait_s = path, tables, wait_s
+        self._synchronous, self._format = synchronous, format
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction, which an exception rolls back."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # for its owner alone from the first byte on
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone from the start
         with closing(sqlite3.connect(self.path, self._wait_s, isolation_level=None)) as db:
-            db.execute(f"PRAGMA synchronous = {self._synchronous}")
+            if self._synchronous != "FULL":  # as SQLite begins; the statement waits for locks
+                db.execute(f"PRAGMA synchronous = {self._synchronous}")
             db.execute("BEGIN IMMEDIATE")
             with db:
-                if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                if db.execute("PRAGMA user_version").fetchone() != (self._format,):
                     for statement in self._tables.split(";"):
                         db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {FORMAT}")
+                    db.execute(f"PRAGMA user_version = {self._format}")
                 yield db
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -58,7 +62,7 @@ class SmallFile:
         if not self.path.exists():
             return []
         with closing(sqlite3.connect(self.path, self._wait_s)) as db:
-            if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+            if db.execute("PRAGMA user_version").fetchone() != (self._format,):
                 return []
             return db.execute(query, values).fetchall()
 
@@ -66,8 +70,8 @@ class SmallFile:
 class WrittenBehind(ABC, Generic[Pending]):
     """Keeps soon, and at the latest when the process ends; safe for several threads.
 
-    Nothing raises: what cannot be written or read is logged, and this process's own stays here. A thread
-    writes, for something may be added in the engines' loop.
+    Nothing raises: what cannot be written or read is logged, and this process's own stays here. What is
+    added in an event loop, a thread writes.
 
     Args:
         file: None: nothing is kept for other processes.
@@ -121,12 +125,15 @@ class WrittenBehind(ABC, Generic[Pending]):
             if self._file is None or not self._is_mine or now_s - self._written_s < WRITE_EVERY_S:
                 return
             self._written_s = now_s
+        if not _in_event_loop():
+            self.flush()
+            return
         with suppress(RuntimeError):  # the interpreter ends, which flushes
             threading.Thread(target=self.flush, name="relserve-kept", daemon=True).start()
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> tuple[list[tuple[Any, ...]], Pending]:
         """The rows of a query of the file, and what is not in it."""
-        with self._writing:
+        with self._writing if self._is_mine else nullcontext():  # see `flush`
             if self._is_mine:
                 self._flush()
             with self._mutex:
@@ -143,10 +150,10 @@ class WrittenBehind(ABC, Generic[Pending]):
         if self._file is None:
             return
         with self._mutex:
+            if not self._pending:
+                return
             pending, self._pending = self._pending, self._nothing()
             self._written_s = time.monotonic()
-        if not pending:
-            return
         try:
             with self._file.writing() as db:
                 self._write(db, pending)
@@ -154,3 +161,11 @@ class WrittenBehind(ABC, Generic[Pending]):
             logger.warning("%s is not kept in %s (%s)", self.what, self._file.path, error)
             with self._mutex:
                 self._pending = self._with(pending, self._pending)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

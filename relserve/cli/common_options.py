@@ -34,7 +34,7 @@ WithExamples = Annotated[bool, typer.Option(help="With the shipped example table
 KeptAnswers = Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")]
 FunctionOptions = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Of the function, such as max_tokens=20; several may be given."),
+    typer.Option(metavar="NAME=VALUE", help="Of the function, such as deadline=60; several may be given."),
 ]
 NumRows = Annotated[
     int | None, typer.Option(min=1, help="Ask so many, drawn at random (default: all with a label).")
@@ -46,5 +46,5 @@ at_port = partial(typer.Option, min=0, max=65535, metavar="PORT")
 TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")]
 TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")]
 OnlyGranted = Annotated[
-    bool, typer.Option("--only-granted", help="Users use only what they own or were granted.")
+    bool, typer.Option("--only-granted", help="Users reach only what they own or were granted.")
 ]

@@ -37,7 +37,8 @@ class ProcessStatus(StatusRecord, frozen=True, tag_field="format"):
     @classmethod
     def here(cls, **known: Any) -> Self:
         """That of this process, as of now; `known` are the other attributes."""
-        return cls(pid=os.getpid(), started=started_at(os.getpid()), written_s=time.time(), **known)
+        pid, now_s = os.getpid(), time.time()
+        return cls(pid=pid, started=started_at(pid), written_s=now_s, **known)  # type: ignore[call-arg]
 
 
 class RelStatus(StatusRecord, frozen=True):

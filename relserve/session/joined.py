@@ -17,6 +17,7 @@ from relserve.call.template import Template
 from relserve.errors import ModelError, OptionError
 from relserve.machine.word_vectors import find_files
 from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vectors
+from relserve.session.caps import SpendingCap
 from relserve.session.cascade_learnt import vectors_of
 from relserve.session.cascade_rows import targets_of
 from relserve.session.folding import FoldedRows, fold_rows
@@ -50,7 +51,16 @@ class JoinedRelQuery(RelQueryInRounds):
     def __init__(self, site: CallSite, pairs: RelQueryInRounds, reopen: Open) -> None:
         self.site, self._pairs, self._reopen = site, pairs, reopen
         self._lists: dict[CallSite, RelQueryInRounds] = {}
-        self.record, self.caps = pairs.record, pairs.caps
+        self.record = pairs.record
+
+    @property
+    def caps(self) -> Sequence[SpendingCap]:
+        """See `RelQueryInRounds.caps`."""
+        return self._pairs.caps
+
+    @caps.setter
+    def caps(self, caps: Sequence[SpendingCap]) -> None:
+        self._pairs.caps = caps
 
     def ask_folded(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]

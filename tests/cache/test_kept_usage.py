@@ -1,5 +1,7 @@
 """Tokens and money by day: added up over processes, read back, and faults that cost no query."""
 
+import asyncio
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -33,7 +35,7 @@ def test_a_file_that_is_none_costs_nothing_but_itself(tmp_path: Path) -> None:
     assert book.of_kind("m", "k") == ONE, "counted here, if not in the file"
 
 
-def test_nobody_waits_for_another_process_to_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_loop_waits_for_no_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_usage, "WAIT_S", 600.0)  # for which it would wait
     monkeypatch.setattr(small_file, "WRITE_EVERY_S", 0.0)
     book = UsageBook(tmp_path)
@@ -41,10 +43,34 @@ def test_nobody_waits_for_another_process_to_count(tmp_path: Path, monkeypatch: 
     book.flush()
     with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        for _ in range(3):
-            book.add(KEY, ONE)
+        asyncio.run(_add(book, 3))
     book.flush()
     assert UsageBook(tmp_path).of_kind("m", "k").requests == 4
+
+
+async def _add(book: UsageBook, times: int) -> None:
+    for _ in range(times):
+        book.add(KEY, ONE)
+
+
+def test_what_a_forked_child_counts_is_kept_though_it_ends_at_once(tmp_path: Path) -> None:
+    inherited = UsageBook.of(tmp_path)
+    inherited.add(KEY, ONE)
+    with inherited._writing:  # a thread of the parent writes
+        child = os.fork()
+        if not child:
+            UsageBook.of(tmp_path).add(KEY, ONE)
+            inherited.by_day()  # does not wait for the parent's thread, which the child does not have
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert UsageBook(tmp_path).of_kind("m", "k").requests == 2
+
+
+def test_what_follows_a_read_is_kept_at_once(tmp_path: Path) -> None:
+    book = UsageBook(tmp_path)
+    assert book.by_day() == []
+    book.add(KEY, ONE)
+    assert UsageBook(tmp_path).of_kind("m", "k") == ONE
 
 
 def test_old_days_leave(tmp_path: Path) -> None:

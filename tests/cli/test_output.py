@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from relserve.cli.columns import fitting
-from relserve.cli.console import PLAIN_WIDTH
+from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 
@@ -30,7 +30,7 @@ def result(sql: str) -> pa.Table:
 
 def shown(sql: str) -> str:
     screen = io.StringIO()
-    print_table(Console(file=screen, width=PLAIN_WIDTH, emoji=False), result(sql))
+    print_table(console(file=screen), result(sql))
     return screen.getvalue()
 
 
@@ -110,7 +110,7 @@ def test_columns_that_a_screen_has_room_for(widths: list[int], room: int, kept: 
 def test_a_wide_result_leaves_columns_out_and_says_so() -> None:
     columns = ", ".join(f"{i} AS a_rather_long_name_{i}, 'text {i}' AS t{i}" for i in range(20))
     screen = io.StringIO()
-    print_table(Console(file=screen, width=80, emoji=False), result(f"SELECT {columns}"), hint="all: x")
+    print_table(Console(file=screen, width=80, emoji=False, markup=False), result(f"SELECT {columns}"), hint="all: x")
     *table, said = screen.getvalue().splitlines()
     assert max(map(len, table)) <= 80
     assert "a_rather_lo…" in table[1]
