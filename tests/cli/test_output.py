@@ -110,7 +110,8 @@ def test_columns_that_a_screen_has_room_for(widths: list[int], room: int, kept: 
 def test_a_wide_result_leaves_columns_out_and_says_so() -> None:
     columns = ", ".join(f"{i} AS a_rather_long_name_{i}, 'text {i}' AS t{i}" for i in range(20))
     screen = io.StringIO()
-    print_table(Console(file=screen, width=80, emoji=False, markup=False), result(f"SELECT {columns}"), hint="all: x")
+    narrow = Console(file=screen, width=80, emoji=False, markup=False)
+    print_table(narrow, result(f"SELECT {columns}"), hint="all: x")
     *table, said = screen.getvalue().splitlines()
     assert max(map(len, table)) <= 80
     assert "a_rather_lo…" in table[1]
