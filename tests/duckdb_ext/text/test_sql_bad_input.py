@@ -70,9 +70,9 @@ def test_wrong_call_is_refused_before_anything_is_asked(
 
 
 @pytest.mark.parametrize("form", ["EXPLAIN {}", "PREPARE q AS {}", "CREATE VIEW w AS {}", "INSERT INTO z {}"])
-def test_wrong_call_is_refused_in_statements_around_it(made: Made, form: str) -> None:
+def test_wrong_call_is_refused_in_statements_around_it(refusing: Made, form: str) -> None:
     with pytest.raises(TemplateError, match="needs 2 values"):
-        made.rows(form.format("SELECT id, llm('x {} {}', body) FROM p"))
+        refusing.rows(form.format("SELECT id, llm('x {} {}', body) FROM p"))
 
 
 def test_nothing_of_a_text_runs_when_one_call_is_wrong(made: Made) -> None:
@@ -137,9 +137,9 @@ def test_failed_row_raises_when_asked_to(prefetch: bool) -> None:
         "SELECT llm_agg('Dear Sir, Alice', 'Sum up: {}')",
     ],
 )
-def test_the_error_of_swapped_arguments_shows_no_text(made: Made, sql: str) -> None:
+def test_the_error_of_swapped_arguments_shows_no_text(refusing: Made, sql: str) -> None:
     with pytest.raises(TemplateError, match="template comes") as caught:
-        made.rows(sql)
+        refusing.rows(sql)
     assert "Alice" not in str(caught.value)
 
 

@@ -142,11 +142,11 @@ def test_options(made: Made) -> None:
     ],
 )
 def test_what_it_does_not_take_is_refused_with_the_way_out(
-    made: Made, sql: str, kind: type[Exception], message: str
+    refusing: Made, sql: str, kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        made.rows(sql)
-    assert made.asked == (0, 0)
+        refusing.rows(sql)
+    assert refusing.asked == (0, 0)
 
 
 def test_it_is_no_scalar_function(made: Made) -> None:

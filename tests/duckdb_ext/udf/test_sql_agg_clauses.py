@@ -5,6 +5,7 @@ What rows they give is in sql_cases/aggregates.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -27,12 +28,24 @@ FORMS = [
 ]
 
 
-@pytest.fixture
-def said() -> Made:
-    """Where an answer is its prompt."""
+def echoing() -> Made:
     made = make(tables=False, script=echo)
     made.con.execute(f"CREATE TABLE s AS FROM {S}")
     return made
+
+
+@pytest.fixture
+def said() -> Made:
+    """Where an answer is its prompt."""
+    return echoing()
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Iterator[Made]:
+    """As `said`, one for all texts that are refused before anything is asked."""
+    made = echoing()
+    yield made
+    made.con.close()
 
 
 def names(made: Made) -> list[str]:
@@ -200,9 +213,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sql", "quoted"), WRONG, ids=[sql[:60] for sql, _ in WRONG])
-def test_errors_quote_the_text_as_it_was_written(said: Made, sql: str, quoted: str) -> None:
+def test_errors_quote_the_text_as_it_was_written(refusing: Made, sql: str, quoted: str) -> None:
     with pytest.raises(duckdb.BinderException) as caught:
-        said.rows(sql)
+        refusing.rows(sql)
     message = str(caught.value)
     assert quoted in message
     assert "list(" not in message
@@ -242,11 +255,11 @@ def test_errors_while_it_runs_and_of_explain_llm_do_too(said: Made) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_before_anything_is_asked(
-    said: Made, sql: str, kind: type[Exception], message: str
+    refusing: Made, sql: str, kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        said.rows(sql)
-    assert said.asked == (0, 0)
+        refusing.rows(sql)
+    assert refusing.asked == (0, 0)
 
 
 def test_explain_tells_the_prompts_of_windows_and_asks_nothing(made: Made) -> None:

@@ -146,10 +146,10 @@ def test_plans_and_descriptions_know_the_type_and_ask_nothing(made: Made) -> Non
         (""", choices := ['a'], schema := '"DATE"'""", r"llm_extract\(\) has no option 'choices'"),
     ],
 )
-def test_a_bad_schema_is_refused_before_anything_is_asked(made: Made, schema: str, message: str) -> None:
+def test_a_bad_schema_is_refused_before_anything_is_asked(refusing: Made, schema: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        made.rows(f"SELECT llm_extract('{{}}', body{schema}) FROM p")
-    assert made.asked == (0, 0)
+        refusing.rows(f"SELECT llm_extract('{{}}', body{schema}) FROM p")
+    assert refusing.asked == (0, 0)
 
 
 def test_a_bad_schema_in_a_parameter_is_refused(made: Made) -> None:

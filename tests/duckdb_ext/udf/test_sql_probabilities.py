@@ -176,7 +176,7 @@ def test_a_row_of_which_one_question_fails_is_null_on_record() -> None:
         (f", choices := {[f'c{i}' for i in range(300)]}", "takes at most 255 choices, not 300"),
     ],
 )
-def test_bad_tags_are_told_before_anything_is_asked(made: Made, options: str, message: str) -> None:
+def test_bad_tags_are_told_before_anything_is_asked(refusing: Made, options: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        made.rows(f"SELECT llm_tags('About? {{}}', 'x'{options})")
-    assert made.asked[0] == 0
+        refusing.rows(f"SELECT llm_tags('About? {{}}', 'x'{options})")
+    assert refusing.asked[0] == 0
