@@ -34,13 +34,18 @@ def echoing(**engine: Any) -> ScriptedEngine:
     return ScriptedEngine(echo, **engine)
 
 
-def in_sql(data: Any, call: str, engine: ScriptedEngine | None = None) -> list[Any]:
+def connected(engine: ScriptedEngine | None = None) -> relserve.Connection:
+    """A connection that reads frames in their order and whole."""
+    con = relserve.connect(engine=engine or echoing(), progress=False)
+    con.execute("SET preserve_insertion_order = true; SET TimeZone = 'UTC'")
+    con.raw.execute("SET pandas_analyze_sample = 1000000")
+    return con
+
+
+def in_sql(con: relserve.Connection, data: Any, call: str) -> list[Any]:
     """What a call says in SQL over the same data, in its order."""
-    with relserve.connect(engine=engine or echoing(), progress=False) as con:
-        con.execute("SET preserve_insertion_order = true; SET TimeZone = 'UTC'")
-        con.raw.execute("SET pandas_analyze_sample = 1000000")
-        con.register("data", data)
-        return [answer for (answer,) in con.execute(f"SELECT {call} FROM data").fetchall()]
+    con.register("data", data)
+    return [answer for (answer,) in con.execute(f"SELECT {call} FROM data").fetchall()]
 
 
 def listed(column: Any) -> list[Any]:

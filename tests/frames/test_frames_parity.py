@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from frames_fixtures import echoing, in_sql, listed, odd_table
+from frames_fixtures import connected, echoing, in_sql, listed, odd_table
 
 import relserve
 from relserve.engines.scripted import ScriptedEngine
@@ -67,7 +67,8 @@ def _made(library: str) -> Any:
 @cache
 def _said_in_sql(library: str, sql: str) -> tuple[list[Any], ScriptedEngine]:
     engine = ScriptedEngine()
-    return in_sql(_made(library), sql, engine), engine
+    with connected(engine) as con:
+        return in_sql(con, _made(library), sql), engine
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,13 +14,21 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from frames_fixtures import echoing, in_sql, listed
+from frames_fixtures import connected, echoing, in_sql, listed
 
 import relserve
 from relserve.errors import UsageError
 
 WHEN = dt.datetime(2024, 2, 29, 12, 30, 0, 500000)
 UTC = dt.timezone.utc
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[relserve.Connection]:
+    """One for all values."""
+    with connected() as con:
+        yield con
+
 
 PANDAS: dict[str, Any] = {
     "int": [1, 2, 1],
@@ -66,10 +75,10 @@ PANDAS: dict[str, Any] = {
 
 @pytest.mark.cells(13)
 @pytest.mark.parametrize("kind", PANDAS)
-def test_pandas_values_read_as_in_sql(kind: str) -> None:
+def test_pandas_values_read_as_in_sql(con: relserve.Connection, kind: str) -> None:
     frame = pd.DataFrame({"v": PANDAS[kind]})
     column = relserve.llm(frame, "<{v}>", engine=echoing())
-    assert listed(column) == in_sql(frame, "llm('<{}>', v)")
+    assert listed(column) == in_sql(con, frame, "llm('<{}>', v)")
     assert list(column.index) == list(frame.index)
 
 
@@ -99,9 +108,9 @@ POLARS: dict[str, pl.Series] = {
 
 @pytest.mark.cells(7)
 @pytest.mark.parametrize("kind", POLARS)
-def test_polars_values_read_as_in_sql(kind: str) -> None:
+def test_polars_values_read_as_in_sql(con: relserve.Connection, kind: str) -> None:
     frame = pl.DataFrame({"v": POLARS[kind]})
-    assert listed(relserve.llm(frame, "<{v}>", engine=echoing())) == in_sql(frame, "llm('<{}>', v)")
+    assert listed(relserve.llm(frame, "<{v}>", engine=echoing())) == in_sql(con, frame, "llm('<{}>', v)")
 
 
 ARROW: dict[str, pa.Array] = {
@@ -137,9 +146,9 @@ ARROW: dict[str, pa.Array] = {
 
 @pytest.mark.cells(9)
 @pytest.mark.parametrize("kind", ARROW)
-def test_arrow_values_read_as_in_sql(kind: str) -> None:
+def test_arrow_values_read_as_in_sql(con: relserve.Connection, kind: str) -> None:
     table = pa.table({"v": pa.chunked_array([ARROW[kind], ARROW[kind][1:]])})
-    assert listed(relserve.llm(table, "<{v}>", engine=echoing())) == in_sql(table, "llm('<{}>', v)")
+    assert listed(relserve.llm(table, "<{v}>", engine=echoing())) == in_sql(con, table, "llm('<{}>', v)")
 
 
 def test_times_read_in_the_zone_of_their_column() -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from questions.recorded_answers import ANSWERS, asking
+from questions.recorded_answers import ANSWERS, Asking, asking
 
 from relserve.errors import OptionError, Text2SqlError, UsageError
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Asking]:
+    """A connection for statements that leave nothing behind."""
+    asked = asking()
+    yield asked
+    asked.con.close()
 
 
 def subquery(sql: str) -> str:
@@ -64,8 +74,7 @@ PAIRS = [
 
 @pytest.mark.cells(4)
 @pytest.mark.parametrize(("sql", "expected"), PAIRS, ids=[sql for sql, _ in PAIRS])
-def test_the_sql_stands_where_the_call_stood(sql: str, expected: str) -> None:
-    asked = asking()
+def test_the_sql_stands_where_the_call_stood(asked: Asking, sql: str, expected: str) -> None:
     assert asked.rows(sql) == asked.rows(expected)
     assert asked.con.last_sql == expected
     relation, other = asked.con.sql(sql), asked.con.sql(expected)
@@ -106,8 +115,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize(("sql", "parameters"), PARAMETERS, ids=[sql for sql, _ in PARAMETERS])
-def test_a_question_may_be_a_parameter(sql: str, parameters: object) -> None:
-    asked = asking()
+def test_a_question_may_be_a_parameter(asked: Asking, sql: str, parameters: object) -> None:
     assert asked.rows(sql, parameters) == [(4,)]
     relation = asked.con.sql(sql, params=parameters)
     assert relation is not None
@@ -189,8 +197,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("sql", "kind", "message"), REFUSED, ids=[sql for sql, *_ in REFUSED])
-def test_what_is_wrong_is_said(sql: str, kind: type[Exception], message: str) -> None:
-    asked = asking()
+def test_what_is_wrong_is_said(asked: Asking, sql: str, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         asked.rows(sql)
 
