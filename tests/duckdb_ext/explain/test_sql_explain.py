@@ -177,6 +177,7 @@ def test_a_limit_that_may_stop_early_is_noted(made: Made) -> None:
     assert found.calls[0].at_most
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("sql", "error"),
     [

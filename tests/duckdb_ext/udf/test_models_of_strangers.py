@@ -78,6 +78,7 @@ def world(theirs: Path, tmp_path: Path) -> Iterator[World]:
     found.con.close()
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("sql", REACHED)
 def test_what_the_database_alone_names_is_refused_before_anything_is_asked(world: World, sql: str) -> None:
     with pytest.raises(ForbiddenError, match="no statement of yours; your rows were not sent"):

@@ -88,6 +88,7 @@ def test_it_works_without_prefetch(
     assert names(tmp_path) == ["praise.json"]
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -32,7 +32,7 @@ def test_one_owner_whose_work_takes_no_time_changes_nothing() -> None:
     assert found == pytest.approx((133.56931600415592, 185.0871210785458, 736))  # before there were several
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", ["round_robin", "prism", "predicted"])
 @pytest.mark.parametrize("slow", [Owners(4), Owners(4, 0.02, 0.002, 3)])
 def test_every_request_is_answered_once_whatever_owner_sent_it(name: str, slow: Owners) -> None:

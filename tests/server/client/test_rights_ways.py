@@ -216,7 +216,7 @@ def ran(con: Client, text: str) -> str:
         return f"{error.sqlstate} {error.diag.message_primary}"
 
 
-@pytest.mark.cells(90)
+@pytest.mark.cells(60)
 @pytest.mark.parametrize("text", READ + WRITE)
 def test_no_way_leads_to_a_table_without_a_right(ann, text):
     assert ran(ann, text).startswith("42501 ")
