@@ -8,21 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import (
-    accuracy_score,
-    confusion_matrix,
-    mean_absolute_error,
-    precision_recall_fscore_support,
-)
 
 import relserve
 from benchmarks.decision_calibration import titles
 from relserve.engines.local.engine import LocalEngine
 from relserve.evaluation.intervals import measured_share
 from relserve.examples import TABLES
+from tests.modules import later
 from training.tiny.corpus.heldout import EvalGroup
 from training.tiny.real_rows import amazon_sentiment, beer_sentiment, data_folder
 
+metrics = later("sklearn.metrics")
 pytestmark = pytest.mark.long
 
 
@@ -85,11 +81,12 @@ def test_figures_are_those_of_scikit_learn(case: str, local_engine: LocalEngine)
     right = np.array([given == label for given, label in zip(answers, labels, strict=True)])
 
     (summary,) = found.summary.to_pylist()
-    assert summary["accuracy"] == pytest.approx(accuracy_score(np.ones(len(right)), right))
+    assert summary["accuracy"] == pytest.approx(metrics.accuracy_score(np.ones(len(right)), right))
     assert summary["null_answers"] == answers.count(None)
     if function == "llm_int":
         kept = [(label, given) for label, given in zip(labels, answers, strict=True) if given is not None]
-        assert summary["mean_absolute_error"] == pytest.approx(mean_absolute_error(*zip(*kept, strict=True)))
+        expected = metrics.mean_absolute_error(*zip(*kept, strict=True))
+        assert summary["mean_absolute_error"] == pytest.approx(expected)
     else:
         agrees_by_class(found, [str(label) for label in labels], [str(each) for each in answers])
     assert share_of_samples_that_cover(right) >= 0.92
@@ -98,11 +95,12 @@ def test_figures_are_those_of_scikit_learn(case: str, local_engine: LocalEngine)
 def agrees_by_class(found: relserve.Evaluation, labels: list[str], answers: list[str]) -> None:
     classes = found.classes.to_pandas()
     names = [str(name) for name in found.runs[0].classes]
-    *theirs, support = precision_recall_fscore_support(labels, answers, labels=names, zero_division=np.nan)
+    scored = metrics.precision_recall_fscore_support
+    *theirs, support = scored(labels, answers, labels=names, zero_division=np.nan)
     assert classes["support"].tolist() == support.tolist()
     for ours, scores in zip(("precision", "recall", "f1"), theirs, strict=True):
         np.testing.assert_allclose(classes[ours].astype(float), scores)
-    counts = confusion_matrix(labels, answers, labels=[*names, "None"])[:-1]
+    counts = metrics.confusion_matrix(labels, answers, labels=[*names, "None"])[:-1]
     assert found.confusion.drop_columns(["run", "label"]).to_pandas().to_numpy().tolist() == counts.tolist()
 
 
