@@ -23,7 +23,7 @@ pytestmark = [
 
 def interpreted(*arguments: str) -> str:
     """What pytest prints in a process of its own, with Triton's interpreter; all its tests pass there."""
-    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=3000", *arguments]
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     ran = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=3500, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -34,3 +34,8 @@ def interpreted(*arguments: str) -> str:
 def test_an_engine_says_the_same_by_tritons_kernels() -> None:
     said = interpreted(str(Path(__file__).with_name("interpreted_engines.py")))
     assert "3 passed" in said
+
+
+def test_the_cases_of_the_hidden_cache_hold_by_tritons_kernels() -> None:
+    said = interpreted(str(Path(__file__).with_name("interpreted_cases.py")))
+    assert "20 passed" in said
