@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from relserve.cache.kept_batches import BatchBook, BatchRowState, KeptBatch, RowCount
 from relserve.call.hosts import BATCH
@@ -22,6 +23,21 @@ from relserve.engines.http.server import ModelServer
 from relserve.errors import EngineError, OptionError
 
 POLL_S = 0.1  # between two looks whether another process is done sending
+
+
+class _Kept(NamedTuple):
+    """Replies, and what is to be put on record as soon as they are given.
+
+    Attributes:
+        counted: what counts of each row from then on.
+        failed: are asked again the next time, as failed rows are, and
+        refused: likewise, with their whole batch.
+    """
+
+    replies: list[Reply]
+    counted: dict[bytes, RowCount]
+    failed: list[bytes]
+    refused: list[bytes]
 
 
 class BatchEngine:
@@ -69,6 +85,7 @@ class BatchEngine:
         keys = await in_daemon_thread(lambda: row_keys(record, submission))
         rows = RowsToSend(asked, keys, submission.user or "", submission.kind or "")
         replied: set[int] = set()
+        failure: EngineError | None = None
         with self._says_what_to_mend():
             async with self._turn(record):
                 await self._look_at(server, rows.keys)
@@ -78,12 +95,16 @@ class BatchEngine:
                     async for replies in sender.send_new(rows):
                         replied.update(reply.index for reply in replies)
                         yield replies
-                except EngineError:
-                    if replies := await to_its_end(lambda: self._kept(rows, replied)):
-                        yield replies  # what was sent before counts
-                    raise
-            if replies := await to_its_end(lambda: self._kept(rows, replied)):
-                yield replies
+                except EngineError as error:
+                    failure = error  # told after what was sent before, which counts
+            kept = await in_daemon_thread(lambda: self._kept(rows, replied))
+            try:
+                if kept.replies:
+                    yield kept.replies
+            finally:  # not before: whoever is cancelled until then has counted nothing
+                await to_its_end(lambda: self._mark(kept))
+        if failure is not None:
+            raise failure
 
     async def find_counted(self, submission: Submission) -> list[int]:
         """The positions of prompts that caps have counted before: asking them sends nothing new.
@@ -118,28 +139,28 @@ class BatchEngine:
         """See `Engine.close`; batches go on at their servers."""
         await self._http.close()
 
-    def _kept(self, rows: RowsToSend, replied: set[int]) -> list[Reply]:
-        """The replies to all rows that are in a batch, or were answered in one, and have none so far."""
+    def _kept(self, rows: RowsToSend, replied: set[int]) -> _Kept:
+        """What is on record of all rows that are in a batch, or were answered in one, and have no reply."""
         found, batches = self.book.find(rows.keys), {each.id: each for each in self.book.batches()}
-        replies: list[Reply] = []
-        counted: dict[bytes, RowCount] = {}
-        failed: list[bytes] = []  # they are asked again the next time, as failed rows are
-        refused: list[bytes] = []  # likewise, with their whole batch
+        kept = _Kept([], {}, [], [])
         for index, key in enumerate(rows.keys):
             row = found.get(key)
             if index in replied or row is None or row.state is BatchRowState.UNASKED:
                 continue  # the server refused to take what is still to be sent
             batch = batches[row.batch]
-            replies.append(reply_of(row, index, batch, rows.submission.as_for(index)))
+            kept.replies.append(reply_of(row, index, batch, rows.submission.as_for(index)))
             if row.state is BatchRowState.FAILED:
-                (refused if batch.state == "failed" else failed).append(key)
+                (kept.refused if batch.state == "failed" else kept.failed).append(key)
             now = RowCount.TOKENS if row.state is BatchRowState.ANSWERED else RowCount.ROW
             if row.counted not in (now, RowCount.TOKENS):
-                counted[key] = now
-        self.book.count(counted)
-        self.book.forget(failed)
-        self.book.reopen(refused)
-        return replies
+                kept.counted[key] = now
+        return kept
+
+    def _mark(self, kept: _Kept) -> None:
+        """Put on record that these replies were given."""
+        self.book.count(kept.counted)
+        self.book.forget(kept.failed)
+        self.book.reopen(kept.refused)
 
     async def _look_at(self, server: ModelServer, keys: list[bytes]) -> None:
         """Look at the batches for which these rows wait."""

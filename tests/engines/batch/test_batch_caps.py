@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from asking import ask, collect, submission_of
 from batch_server import BatchServer, refused, serving
 
 import relserve
-from relserve.cache.kept_batches import SENDING
+from relserve.cache.kept_batches import SENDING, BatchBook, RowCount
 from relserve.call.relquery import Reply
 from relserve.engines.batch.engine import BatchEngine
 from relserve.engines.http.engine import HttpEngine
@@ -164,6 +165,26 @@ def test_rows_of_a_client_that_went_while_it_sent_them_count_when_they_are_found
     for _ in range(2):
         ask(CappedEngine(engine(), [cap], None), PROMPTS)
         assert num_rows(cap) == 20
+
+
+def test_rows_of_a_client_that_goes_while_it_is_written_that_they_are_counted_are_counted(
+    server, engine, monkeypatch
+):
+    cap, count = SpendingCap(Limits(rows=20), "x"), BatchBook.count
+    is_written, has_gone = threading.Event(), threading.Event()
+
+    def slow_count(book: BatchBook, counted: Mapping[bytes, RowCount]) -> None:
+        count(book, counted)
+        is_written.set()
+        assert has_gone.wait(PATIENCE_S)
+
+    monkeypatch.setattr(BatchBook, "count", slow_count)
+    gone = spawn(collect(CappedEngine(engine(), [cap], None), submission_of(PROMPTS)))
+    assert is_written.wait(PATIENCE_S)
+    gone.cancel()
+    has_gone.set()
+    ask(CappedEngine(engine(), [cap], None), PROMPTS)
+    assert num_rows(cap) == 20
 
 
 def test_a_quota_counts_a_row_when_it_is_sent_and_its_answer_no_more(server, engine):
