@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 from typing import Any
 
 import psycopg
@@ -11,7 +12,7 @@ import pytest
 from relserve.server.server import Server
 from tests.server.client.conftest import Serve, connect
 from tests.server.client.raw_client import RawClient, startup
-from tests.waiting import PATIENCE_S, act_when
+from tests.waiting import PATIENCE_S
 
 LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
 
@@ -39,9 +40,18 @@ def test_options_of_the_protocol_are_told_to_be_unknown(serve: Serve) -> None:
 
 def cancelled(con: psycopg.Connection[Any]) -> bool:
     """Whether a statement is cancelled by the client's own means."""
-    thread = act_when(lambda: con.info.transaction_status == 1, con.cancel_safe)  # ACTIVE
+    has_ended = threading.Event()
+
+    def cancel() -> None:
+        while not has_ended.wait(0.05):  # one that comes before the server has begun the statement is ignored
+            if con.info.transaction_status == 1:  # ACTIVE
+                con.cancel_safe()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
     with pytest.raises(psycopg.errors.QueryCanceled):
         con.execute(LONG)
+    has_ended.set()
     thread.join(PATIENCE_S)
     return True
 
