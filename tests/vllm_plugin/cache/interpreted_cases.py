@@ -16,6 +16,7 @@ from relserve_kernels.gpu.tiles import Tile, Tiles
 
 from tests.vllm_plugin.cache.hybrid_engines import (
     FORMS,
+    NUM_BLOCKS,
     build_model,
     check_idle,
     environment,
@@ -31,9 +32,16 @@ HIDDEN, MIXED = ("hidden",), ("kv", "hidden")
 WAYS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "whole prompts": {"max_num_batched_tokens": 512, "enable_chunked_prefill": False},
+    "no prefix cache": {"enable_prefix_caching": False},
+    "relQueries' scheduler": {"scheduler_cls": "relserve.vllm_plugin.scheduler.make"},
+    "larger blocks": {"block_size": 64, "num_gpu_blocks_override": NUM_BLOCKS // 2 + 2},
 }
 AS_IT_IS = [("opt", "as it is"), ("llama", "as it is")]
-OTHERWISE = [("opt", "whole prompts")]
+OTHERWISE = [
+    *(("opt", way) for way in WAYS if way != "as it is"),
+    ("llama", "whole prompts"),
+    ("llama", "larger blocks"),
+]
 
 
 class Engine(NamedTuple):
