@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relserve.call.answer_types import ChoiceAnswer
 from relserve.call.questions import MOST_QUESTIONS
@@ -79,7 +79,7 @@ class ReadRows(HttpRows):
         """By each way that the server may know, until it knows one; else what was said by tokens."""
         by_tokens: list[Reply] | Fault | None = None
         if self._is_useless:
-            return [refused(index, self._knows_none[-1]) for index in indices]
+            return [_unsent(index, self._knows_none[-1]) for index in indices]
         while True:
             ways = self.server.reads
             sent = await super()._send(indices, dialect, submission)
@@ -106,7 +106,7 @@ class ReadRows(HttpRows):
             return await self._decided(wire, indices, dialect)
         (index,) = indices
         if "logprobs" in dialect.omitted:
-            return [refused(index, TELLS_NONE)]
+            return [_unsent(index, TELLS_NONE)]
         body = dialect.body(self.server.model, submission.prompts[index], submission)
         told = await self._post(dialect.path, body)
         return [read_labels(told, index, submission.labels, submission.sampling.label_mass)]
@@ -195,6 +195,11 @@ def _why_none(sent: list[Reply] | Fault) -> list[str]:
     if isinstance(sent, Fault):
         return [sent.message] if _refuses_logprobs(sent) else []
     return [TELLS_NONE] if _tells_none(sent) else []
+
+
+def _unsent(index: int, why: str) -> Reply:
+    """Of a row about which the server was not asked, so that caps do not count it."""
+    return replace(refused(index, why), is_unsent=True)
 
 
 def _refuses_logprobs(fault: Fault) -> bool:

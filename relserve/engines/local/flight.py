@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from textwrap import shorten
@@ -33,9 +33,14 @@ _numbers = itertools.count(1)
 
 @dataclass(slots=True)
 class _Row:
-    """A row that is asked about: what is asked and the outputs so far, by the place of each request."""
+    """A row that is asked about: what is asked and the outputs so far, by the place of each request.
+
+    Attributes:
+        was_answered: all that was asked before.
+    """
 
     dialogue: Dialogue
+    was_answered: bool = False
     request_ids: list[str] = field(default_factory=list)
     num_awaited: int = 0
     outputs: list[RequestOutput | None] = field(default_factory=list)
@@ -225,11 +230,9 @@ class Flight:
                 self._engine.mark_dead(one_line(problem))
                 return
             given_up = self._given_up(one_line(problem))
-            for request in requests:
-                self._refuse(request.request_id, given_up)
+            self._refuse({request.request_id: given_up for request in requests})
             return
-        for request_id, error in refused.items():
-            self._refuse(request_id, Failure(FailureKind.REFUSED, why_refused(error)))
+        self._refuse({each: Failure(FailureKind.REFUSED, why_refused(e)) for each, e in refused.items()})
 
     def _requests(self, asked: Sequence[tuple[int, Sequence[TokenizedPrompt]]]) -> list[NewRow]:
         """The requests of rows, which are pending from now on."""
@@ -244,7 +247,7 @@ class Flight:
         if longest >= limit:
             self._ended(index)
             problem = f"the prompt has {longest} tokens, the model's context holds {limit}"
-            self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem), was_asked=bool(row.request_ids))
+            self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem), row.was_answered)
             return []
         row.request_ids = [f"{self._prefix}.{next(self._request_numbers)}" for _ in asks]
         if self._admitted is not None:
@@ -256,17 +259,19 @@ class Flight:
             for request_id, ask in zip(row.request_ids, asks, strict=True)
         ]
 
-    def _refuse(self, request_id: str, failure: Failure) -> None:
-        """Fail the row of a request that was not submitted."""
-        request = self.pending.get(request_id)
-        if request is not None:
-            self._forget(request.index)
-            self._fail([request.index], failure, was_asked=True)
+    def _refuse(self, refused: Mapping[str, Failure]) -> None:
+        """Fail the rows of requests that were not submitted."""
+        for request_id, failure in refused.items():
+            if (request := self.pending.get(request_id)) is not None:
+                row = self._forget(request.index)
+                was_asked = row.was_answered or any(each not in refused for each in row.request_ids)
+                self._fail([request.index], failure, was_asked)
 
-    def _forget(self, index: int) -> None:
+    def _forget(self, index: int) -> _Row:
         """Ask no more about a row; what is still asked is aborted with the next requests."""
         row = self._ended(index)
         self._unwanted += [each for each in row.request_ids if self.pending.pop(each, None) is not None]
+        return row
 
     def _ended(self, index: int, reply: Reply | None = None) -> _Row:
         """Ask no more about a row, which has its reply or was given up."""
@@ -314,6 +319,7 @@ class Flight:
         row.num_awaited -= 1
         if row.num_awaited:
             return None
+        row.was_answered = True
         try:
             asks = row.dialogue.send([each for each in row.outputs if each is not None])
         except StopIteration as end:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from asking import ask
 from decision_fakes import first_token
-from http_fakes import said
+from http_fakes import Answered, said
 
 from relserve.call.answer_types import ChoiceAnswer, Grammar
 from relserve.call.decisions import YES_NO, FollowUp
 from relserve.engines.http.engine import HttpEngine
+from relserve.engines.http.read_rows import ENOUGH_IN_VAIN
 from relserve.errors import FailureKind, OptionError
 from relserve.session.per_question import PerQuestion
 from relserve.session.reordered import Reordered
@@ -66,6 +67,21 @@ def test_too_little_is_a_failure_and_no_guess(fake, reply, message):
     assert found.failure is not None
     assert found.failure.kind is FailureKind.REFUSED
     assert message in found.failure.message
+
+
+def test_rows_of_which_a_server_that_tells_nothing_is_not_asked_are_unsent(fake):
+    async def handler(body):
+        return said("A", "length") if "messages" in body else Answered(404)
+
+    server = fake(handler)
+    replies = ask(
+        HttpEngine(server.url),
+        [f"Team? {i}" for i in range(10)],
+        grammar=Grammar(choices=TEAMS),
+        read="label",
+    )
+    num_chats = sum("messages" in body for _, body in server.requests)
+    assert [reply.is_unsent for reply in replies].count(False) == num_chats == ENOUGH_IN_VAIN
 
 
 def test_a_label_that_is_not_among_the_likely_has_no_probability_to_speak_of(fake):

@@ -29,6 +29,7 @@ def test_sampling_parameters_that_vllm_refuses_fail_their_rows_alone(local_engin
     for reply in ask(local_engine, PROMPTS[:3], grammar=bad):
         assert reply.failure is not None
         assert reply.failure.kind is FailureKind.REFUSED
+        assert reply.is_unsent  # so caps do not count it
     assert [reply.failure for reply in ask(local_engine, PROMPTS[:3], max_tokens=4)] == [None] * 3
 
 
