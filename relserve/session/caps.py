@@ -19,7 +19,8 @@ class Amounts(NamedTuple):
 
     def plus(self, other: Amounts, times: int = 1) -> Amounts:
         """The sum with so many times the other."""
-        return Amounts._make(one + times * more for one, more in zip(self, other, strict=True))
+        rows, tokens, cost = other  # this runs several times a row
+        return Amounts(self.rows + times * rows, self.tokens + times * tokens, self.cost + times * cost)
 
 
 class Limits(NamedTuple):
@@ -36,6 +37,8 @@ class Limits(NamedTuple):
 
     def exceeded_by(self, amounts: Amounts) -> str:
         """What of an amount is over, as an option is called, with its value; "" for nothing."""
+        if self.is_open:
+            return ""
         for name, limit, amount in zip(NAMES, self, amounts, strict=True):
             if limit is not None and amount > limit * (1 + 1e-9):
                 shown = dollars(limit) if name == NAMES[2] else f"{limit:,}"

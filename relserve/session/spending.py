@@ -55,7 +55,7 @@ class Spending:
         prices: what models cost.
         statement: limits of each statement.
         connection: of all that the session asks; None: no cap.
-        user: the cap of who asks, today; None: there is none.
+        user: the cap of who asks, today, whose limits may be open; None: there is none.
         confirm_above: dollars from which on somebody is asked before a statement.
         confirm: asks them; None: there is nobody.
         default_is_priced: whether calls that name no model may cost something.
@@ -73,13 +73,13 @@ class Spending:
 
     def looks_at(self, text: str) -> bool:
         """Whether a statement of this text, and its views', is to be estimated before it runs."""
-        if self._shared(None) or any(name in text for name in CAPS):
+        if self._limits_calls or any(name in text for name in CAPS):
             return True
         return self.confirm is not None and (self.default_is_priced or "://" in text)
 
     def looks_ahead(self, options: Options) -> bool:
         """Whether a call is to be estimated before it asks."""
-        return bool(self._shared(None)) or not limits_of(options).is_open
+        return self._limits_calls or not limits_of(options).is_open
 
     def caps(self, options: Options, model: str, statement: int | None) -> list[SpendingCap]:
         """The caps of a call of a statement.
@@ -115,6 +115,11 @@ class Spending:
         cost = sum(call.amounts.cost for call in calls)
         if self.confirm is not None and cost > self.confirm_above and not self.confirm(f"{told}: go on?"):
             raise SpendingError(f"nothing was asked: {told} were not confirmed")
+
+    @property
+    def _limits_calls(self) -> bool:
+        """Whether a cap that calls share may refuse any."""
+        return any(not cap.limits.is_open for cap in self._shared(None))
 
     def _shared(self, statement: int | None) -> list[SpendingCap]:
         """The caps that calls share; a new statement's where none is given."""

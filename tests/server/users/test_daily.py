@@ -14,7 +14,7 @@ from tests.command_line import relserve
 ANN = User("ann", rows_per_day=10, cost_per_day=0.5)
 
 
-def find(caps: DailyCaps, user: User, book: UsageBook) -> SpendingCap | None:
+def find(caps: DailyCaps, user: User, book: UsageBook) -> SpendingCap:
     """The cap of a user who connects now."""
     caps.limit(user)
     return caps.find(user.name, book)
@@ -27,7 +27,6 @@ def test_what_was_asked_before_a_restart_counts(tmp_path: Path) -> None:
     book.add(UsageKey(today(), "bob", "m", "llm", "k"), UsageCounts(99, 0, 0, 0, 0, 9.0, 0))
     book.flush()
     cap = find(DailyCaps(), ANN, UsageBook(tmp_path))
-    assert cap is not None
     assert cap.spent == (7, 77, 0.2)
     assert cap.left_rows() == 3
 
@@ -36,7 +35,7 @@ def test_all_connections_of_a_user_have_one_cap() -> None:
     caps, book = DailyCaps(), UsageBook()
     assert find(caps, ANN, book) is find(caps, ANN, book)
     assert find(caps, ANN, book) is not find(caps, User("bob", rows_per_day=10, cost_per_day=0.5), book)
-    assert find(caps, User("eve"), book) is None
+    assert find(caps, User("eve"), book).limits.is_open
 
 
 def asked(book: UsageBook, rows: int) -> None:
@@ -53,16 +52,19 @@ def test_a_cap_that_is_set_again_has_counted_all_limits() -> None:
     assert first.left_rows() == 1  # connections from before have the same
 
 
-def test_a_cap_that_is_set_again_counts_what_was_asked_without_one() -> None:
-    caps, book = DailyCaps(), UsageBook()
+def test_rows_of_a_day_count_with_and_without_a_limit(tmp_path: Path) -> None:
+    caps, book = DailyCaps(), UsageBook(tmp_path)
     find(caps, ANN, book).spend(Amounts(2, 20, 0.02))
-    asked(book, 2)
-    assert find(caps, User("ann"), book) is None
-    asked(book, 6)
-    assert find(caps, User("ann"), book) is None
-    assert find(caps, ANN, book).spent == (8, 80, pytest.approx(0.08))
-    assert find(caps, ANN, book).spent == (8, 80, pytest.approx(0.08))
-    assert find(DailyCaps(), ANN, book).spent == (8, 80, pytest.approx(0.08))  # the file has it, too
+    under_way = find(caps, User("ann"), book)
+    under_way.spend(Amounts(5, 50, 0.05))
+    limited = find(caps, ANN, book)
+    under_way.spend(Amounts(1, 10, 0.01))
+    assert limited.spent == (8, 80, pytest.approx(0.08))
+    assert limited.left_rows() == 2
+    book.flush()
+    again = DailyCaps()
+    find(again, User("ann"), UsageBook(tmp_path))
+    assert find(again, ANN, UsageBook(tmp_path)).spent == (8, 80, pytest.approx(0.08))
 
 
 def test_batches_that_were_counted_when_sent_are_not_counted_again(tmp_path: Path) -> None:
