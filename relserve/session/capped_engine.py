@@ -38,15 +38,20 @@ class CappedEngine(WrappedEngine):
         """See `Engine.answer`."""
         account = _Account(self._caps, self._price, submission)
         asks = getattr(self._engine, "asks_before_sending", False)
-        num = len(submission.prompts)
-        sent = replace(submission, may_send=account.why_not) if asks else submission
-        if not asks and (num_allowed := account.claim_rows(num)) < num:
-            sent = submission.part(range(num_allowed), submission.rows)
-        held, left = [], set(range(num))
+        first, total = 0, len(submission.prompts)
+        held, left = list[Reply](), set(range(total))
         try:
-            if sent.prompts:
+            # Once more where rows that were refused unsent leave their room to others.
+            while num := total - first if asks else account.claim_rows(total - first):
+                sent = submission
+                if num < total:
+                    sent = submission.part(range(first, first + num), submission.rows)
+                if asks:
+                    sent = replace(submission, may_send=account.why_not)
                 async with aclosing(self._engine.answer(sent)) as stream:  # type: ignore[type-var]
                     async for batch in stream:
+                        if first:
+                            batch = [replace(reply, index=first + reply.index) for reply in batch]
                         answered = [reply for reply in batch if not _is_held(reply)]
                         held += [reply for reply in batch if _is_held(reply)]
                         account.settle(answered)
@@ -55,6 +60,7 @@ class CappedEngine(WrappedEngine):
                             yield answered
                         if not asks and left and account.is_reached():
                             break
+                first += num
             if rest := held + [Reply(index, None, account.failure()) for index in sorted(left)]:
                 yield rest
         finally:
@@ -88,12 +94,13 @@ class _Account:
                 return cap.told()
             await asyncio.sleep(POLL_S)
 
-    def claim_rows(self, num: int) -> int:
-        """Let so many rows go as the caps on rows allow, whatever tokens they take."""
-        one = Amounts(rows=1)
-        while len(self._claims) < num and not self.is_reached() and self._claim(one)[0]:
+    def claim_rows(self, most: int) -> int:
+        """Let so many more rows go as the caps on rows allow, whatever tokens they take."""
+        one, num = Amounts(rows=1), 0
+        while num < most and not self.is_reached() and self._claim(one)[0]:
             self._claims.append(one)
-        return len(self._claims)
+            num += 1
+        return num
 
     def settle(self, replies: Sequence[Reply]) -> None:
         """Rows that went have their replies, or are in a batch; those of earlier batches are counted."""

@@ -15,7 +15,9 @@ from relserve.api import connect
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind, OptionError, RowError, SpendingError
+from relserve.session.capped_engine import CappedEngine
 from relserve.session.caps import Amounts, Limits, SpendingCap
+from tests.engines.asking import ask
 from tests.engines.http_fakes import Answered, FakeServer, said
 
 MORE = 3  # times the tokens that bytes let expect
@@ -197,6 +199,15 @@ def test_a_row_that_is_refused_before_it_is_sent_is_no_row_of_a_cap() -> None:
         sql = "SELECT llm('Sum up: {}', repeat('x', 20 * i)) FROM range(4) t(i)"
         assert num_answered(con.execute(sql).fetchall()) == 3
         assert con.session.spending.connection.spent.rows == 3
+
+
+@pytest.mark.parametrize(("good", "over"), [(8, 0), (13, 3)])
+def test_rows_that_are_refused_before_they_are_sent_leave_their_room_to_others(good: int, over: int) -> None:
+    cap, prompts = SpendingCap(Limits(rows=10), "x"), ["long" * 20] * 7 + [str(i) for i in range(good)]
+    replies = ask(CappedEngine(ScriptedEngine(max_prompt_chars=50), [cap], None), prompts)
+    kinds = [reply.failure and reply.failure.kind for reply in replies]
+    assert kinds == [FailureKind.OVER_CONTEXT] * 7 + [None] * (good - over) + [FailureKind.CAP] * over
+    assert cap.spent.rows == good - over
 
 
 @pytest.mark.parametrize("says", [True, False])
