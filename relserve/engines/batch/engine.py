@@ -109,12 +109,13 @@ class BatchEngine:
     async def find_counted(self, submission: Submission) -> list[int]:
         """The positions of prompts that caps have counted before: asking them sends nothing new.
 
-        Raises: as `answer`, of a server that is not to be had.
+        Raises: as `answer`, of a server or a record that is not to be had.
         """
-        if not await in_daemon_thread(self.book.batches):
-            return []
-        keys = row_keys(record_of(await self._http.start()), submission)
-        found = await in_daemon_thread(lambda: self.book.find(keys))
+        with self._says_what_to_mend():
+            if not await in_daemon_thread(self.book.batches):
+                return []
+            keys = row_keys(record_of(await self._http.start()), submission)
+            found = await in_daemon_thread(lambda: self.book.find(keys))
         return [i for i, key in enumerate(keys) if key in found and found[key].counted is not RowCount.NONE]
 
     async def look(self, batch: KeptBatch) -> KeptBatch:

@@ -12,12 +12,12 @@ from asking import ask, collect, submission_of
 from batch_server import BatchServer, refused, serving
 
 import relserve
-from relserve.cache.kept_batches import SENDING, BatchBook, RowCount
+from relserve.cache.kept_batches import FILE_NAME, SENDING, BatchBook, RowCount
 from relserve.call.relquery import Reply
 from relserve.engines.batch.engine import BatchEngine
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
-from relserve.errors import EngineStartError, FailureKind, QuotaError, SpendingError
+from relserve.errors import EngineError, EngineStartError, FailureKind, QuotaError, SpendingError
 from relserve.server.users.metered import metered
 from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
@@ -211,3 +211,9 @@ def test_a_quota_holds_rows_of_a_batch_back(server, engine):
     server.end_batches()
     assert 100 <= quota.used("ann") < 200
     assert 1 < sum(server.answered.values()) < 10
+
+
+def test_a_user_with_a_quota_is_told_what_to_mend_where_the_record_is_damaged(engine, tmp_path):
+    (tmp_path / FILE_NAME).write_bytes(b"this is no database" * 100)
+    with pytest.raises(EngineError, match="cannot be put on record .*mend the folder"):
+        ask(metered(engine(), User("ann", tokens_per_hour=390), Quota(lambda: 1000.0)), PROMPTS)
