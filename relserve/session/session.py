@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.kept_pace import PaceFile
+from relserve.call.hosts import BATCH
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, RelQuery, Submission, new_rel_id
 from relserve.call.slo import Slo
@@ -121,10 +122,13 @@ class Session:
         """Refuse what would exceed a cap; raises as `Spending.check`."""
         site, grammars = relquery.site, relquery.grammars or relquery.site.grammars(relquery.rows)
         folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=grammars)
-        self.spending.check([
+        self.spending.check(self._foreseen(site, folded, cancel))
+
+    def _foreseen(self, site: CallSite, folded: FoldedRows, cancel: threading.Event | None) -> list[Foreseen]:
+        return [
             Foreseen(asked.function, asked.options, each.model, each.likely, asked.options.join != "pairs")
             for asked, each in self.estimates(site, folded, cancel)
-        ])  # fmt: skip
+        ]
 
     def open(
         self,
@@ -248,29 +252,39 @@ class Session:
         ]
 
     def sample(
-        self,
-        site: CallSite,
-        folded: FoldedRows,
-        num: int,
-        cancel: threading.Event | None = None,
-        statement: int | None = None,
-    ) -> Sureness | None:
-        """How sure the model is of a call's answers: asks it about so many of the prompts, evenly spread.
+        self, calls: Sequence[tuple[CallSite, FoldedRows]], num: int, cancel: threading.Event | None = None
+    ) -> list[Sureness | None]:
+        """How sure the model is of each call's answers: asks so many of its prompts, evenly spread.
 
-        None where the answers have no probabilities. `statement` as of `open`. Raises as `OpenRelQuery.ask`,
-        but for rows that fail.
+        None where the answers have no probabilities, or come from batches. Raises as `Spending.check` and
+        `OpenRelQuery.ask`, but for rows that fail.
         """
+        samples = [self._sample_of(site, folded, num) for site, folded in calls]
+        asked = [each for each in samples if each is not None]
+        self.spending.check([call for each in asked for call in self._foreseen(*each, cancel)])
+        statement = self.history.new_statement()
+        found: list[Sureness | None] = []
+        for each in samples:
+            if each is None:
+                found.append(None)
+                continue
+            site, folded = each
+            with self.open(site, cancel, statement, remembers=False) as opened:
+                opened.ask_folded(folded, [])
+                found.append(opened.record.sureness)
+        return found
+
+    def _sample_of(self, site: CallSite, folded: FoldedRows, num: int) -> tuple[CallSite, FoldedRows] | None:
+        """The call that tells probabilities, and the rows that it is asked about; None: it is not sampled."""
         from relserve.session.cascaded import weighed_site  # and numpy
 
         weighed = weighed_site(site)
-        if weighed is None:
+        if weighed is None or self.find_engine(weighed.options.model).model.startswith(BATCH):
             return None
-        weighed = replace(weighed, options=replace(weighed.options, on_error="null"))
         num_all = len(folded.prompts)
         num = min(num, num_all)
-        with self.open(weighed, cancel, statement, remembers=False) as opened:
-            opened.ask_folded(folded.part([i * num_all // num for i in range(num)]), [])
-            return opened.record.sureness
+        part = folded.part([i * num_all // num for i in range(num)])
+        return replace(weighed, options=replace(weighed.options, on_error="null")), part
 
     def estimate(
         self,

@@ -1,9 +1,9 @@
-"""EXPLAIN for llm calls: what a statement would ask, learned from rehearsals; nothing is asked."""
+"""EXPLAIN for llm calls: what a statement would ask, learned from rehearsals; only a sample is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from relserve.call.options import Options
-from relserve.errors import Cancelled, RelserveError, UsageError
+from relserve.errors import Cancelled, RelserveError, SpendingError, UsageError
 from relserve.session.estimate import Estimate
-from relserve.session.sureness import Sureness
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
@@ -41,6 +40,7 @@ from relserve_duckdb.udf.statement_parser import parse
 
 KEY = "llm_calls"  # of our row about them in the result of EXPLAIN
 SAMPLE = "llm_explain_sample"  # DuckDB's variable that has prompts of each call asked by EXPLAIN
+MOST_SAMPLED = 1_000  # prompts of each call
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
 
 
@@ -144,12 +144,7 @@ class Explainer:
         """
         # a relation, which an unread result makes an error, where `execute` would end that
         ((sample,),) = self.raw.sql(f"SELECT system.main.getvariable('{SAMPLE}')").fetchall()
-        sample = 0 if sample is None else sample
-        if not isinstance(sample, int) or sample < 0:
-            raise UsageError(
-                f"{SAMPLE} is a whole number of prompts (SET VARIABLE {SAMPLE} = 20), not {sample!r}"
-            )
-        return sample
+        return _checked(SAMPLE, 0 if sample is None else sample)
 
     def _in_words(self, explaining: Callable[[], Explanation]) -> str:
         """An explanation as text, or why there is none: EXPLAIN must not fail where a query would."""
@@ -164,8 +159,7 @@ class Explainer:
     def _explain(
         self, statement: Statement, build: Callable[[], Rehearsal], parameters: Any, sample: int
     ) -> Explanation:
-        if not isinstance(sample, int) or sample < 0:
-            raise UsageError(f"sample is a whole number of prompts, such as 20, not {sample!r}")
+        _checked("sample", sample)
         try:
             rehearsal = build()
         except CannotRehearse as reason:
@@ -177,33 +171,23 @@ class Explainer:
             is_cut = stops_early(rehearsal.plan())
         if is_cut:
             notes.append("A LIMIT may end the statement early; the numbers are without that.")
-        asking = self.state.session.history.new_statement() if sample else None
         hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
         found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
         calls = [
             each
             for number, site in enumerate(found, 1)
-            for each in self._estimates(
-                number, site, is_cut or bool(site.depends_on) or site.asks_fewer, sample, asking
-            )
+            for each in self._estimates(number, site, is_cut or bool(site.depends_on) or site.asks_fewer)
         ]
+        calls, sampled = self._sampled(found, calls, sample) if sample else (calls, [])
         if not rehearsal.independent:
             calls += _unreached(found, statement.calls, parameters)
-        sampled = sampled_notes(calls, sample) if sample else []
         return Explanation(tuple(calls), (*notes, *_notes(calls), *_join_notes(found), *sampled))
 
-    def _estimates(
-        self, number: int, reached: Reached, at_most: bool, sample: int, asking: int | None
-    ) -> list[CallEstimate]:
-        """Of one call: one, or those of a cascade's two models.
-
-        Args:
-            asking: the number of the statement that asks the samples of all calls.
-        """
+    def _estimates(self, number: int, reached: Reached, at_most: bool) -> list[CallEstimate]:
+        """Of one call: one, or those of a cascade's two models."""
         folded, site = reached.folded(), reached.site
         depends_on = tuple(reached.depends_on)
         found: list[tuple[Options | None, Estimate]]
-        sampled: Sureness | None = None
         if folded is None or isinstance(site, QuestionSite):
             found = [(None, question_estimate(reached))]
             untold = "the answers of one stage decide what the next asks"
@@ -211,14 +195,31 @@ class Explainer:
             told = self.state.session.estimates(site, folded, self.state.run.cancel)
             found = [(asked.options, each) for asked, each in told]
             untold = "its prompts hold another call's answers" if reached.holds_answers else ""
-            if sample and folded.prompts and not untold:
-                sampled = self.state.session.sample(site, folded, sample, self.state.run.cancel, asking)
         return [
-            CallEstimate(
-                number, each.function, each.template, each, depends_on, at_most, untold, options, sampled
-            )
+            CallEstimate(number, each.function, each.template, each, depends_on, at_most, untold, options)
             for options, each in found
         ]
+
+    def _sampled(
+        self, found: Sequence[Reached], calls: Sequence[CallEstimate], num: int
+    ) -> tuple[list[CallEstimate], list[str]]:
+        """The calls with how sure the model was of so many prompts of each, if caps allow it; notes."""
+        untold = {call.number for call in calls if call.untold}
+        asked = {
+            number: (site, folded)
+            for number, reached in enumerate(found, 1)
+            if number not in untold
+            and not isinstance(site := reached.site, QuestionSite)
+            and (folded := reached.folded()) is not None
+            and folded.prompts
+        }
+        try:
+            told = self.state.session.sample(list(asked.values()), num, self.state.run.cancel)
+        except SpendingError as error:
+            return list(calls), [f"No sample was asked: {error}."]
+        by_number = dict(zip(asked, told, strict=True))
+        calls = [replace(call, sampled=by_number.get(call.number)) for call in calls]
+        return calls, sampled_notes(calls, num)
 
     def _plans_calls(self, statement: Statement) -> bool:
         """Whether the statement inside an EXPLAIN makes llm calls."""
@@ -228,6 +229,16 @@ class Explainer:
         if statement.root is not None:
             return bool(statement.calls) or bool(self.indirect_calls.calling_definitions(statement.text))
         return self.indirect_calls.mentions(statement.text)
+
+
+def _checked(name: str, sample: Any) -> int:
+    """A sample's size; raises UsageError where it is none."""
+    if isinstance(sample, bool) or not isinstance(sample, int) or not 0 <= sample <= MOST_SAMPLED:
+        raise UsageError(
+            f"{name} is a whole number of prompts of each call, such as 20, at most {MOST_SAMPLED:,}, "
+            f"not {sample!r}"
+        )
+    return sample
 
 
 def _unreached(found: Sequence[Reached], calls: Sequence[LlmCall], parameters: Any) -> list[CallEstimate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relserve.call.hosts import BATCH
 from relserve_duckdb.explain.call_estimate import CallEstimate
 
 
@@ -27,6 +28,8 @@ def _note(estimates: Sequence[CallEstimate], num: int) -> str:
         return f"#{call.number} was not sampled: no prompt of it is known."
     if call.untold:
         return f"#{call.number} was not sampled: {call.untold}."
+    if call.sampled is None and call.estimate is not None and call.estimate.model.startswith(BATCH):
+        return f"#{call.number} was not sampled: a batch does not answer at once."
     if call.sampled is None:
         return f"#{call.number} was not sampled: {call.function}() has no probabilities."
     asked = f"#{call.number}, a sample of {min(num, num_distinct):,} prompts"

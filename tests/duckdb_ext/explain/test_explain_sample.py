@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sql_fixtures import Made
 
+from relserve.engines.batch.engine import BatchEngine
+from relserve.engines.http.engine import HttpEngine
 from relserve.errors import Failure, FailureKind, UsageError
+from relserve.prices.price import Rates, TokenPrice
+from relserve.prices.prices import Prices
 from relserve.session.caps import Limits
 from relserve.session.sureness import QUANTILES
 
@@ -103,20 +108,39 @@ def test_a_variable_has_explain_ask_a_sample(made: Made) -> None:
     assert "sample" not in explained(made, sql)
 
 
-def test_a_variable_that_is_no_number_is_told(made: Made) -> None:
-    made.con.execute("SET VARIABLE llm_explain_sample = 'many'")
+@pytest.mark.parametrize("value", ["'many'", "true", "-1", "1000000"])
+def test_a_variable_that_is_no_such_number_is_told(made: Made, value: str) -> None:
+    made.con.execute(f"SET VARIABLE llm_explain_sample = {value}")
     said = explained(made, "EXPLAIN SELECT llm_prob('Good? {}', body) FROM p")
-    assert (
-        "llm_explain_sample is a whole number of prompts (SET VARIABLE llm_explain_sample = 20), not 'many'"
-        in said
-    )
+    assert "llm_explain_sample is a whole number of prompts of each call, such as 20, at most 1,000," in said
     assert made.engine.num_prompts == 0
 
 
-def test_the_samples_of_all_calls_share_the_caps_of_a_statement(made: Made) -> None:
+def test_a_sample_over_a_cap_is_not_asked_and_the_rest_is_told(made: Made) -> None:
     made.con.session.spending.statement = Limits(rows=10)
-    (one, other), _ = sampled(made, "SELECT llm_prob('a {}', body), llm_prob('b {}', title) FROM p", 8)
-    assert made.engine.num_prompts == 10 == one["sampled"] + other["sampled"]
+    sql = "SELECT llm_prob('a {}', body), llm_prob('b {}', title) FROM p"
+    rows, said = sampled(made, sql, 8)
+    assert made.engine.num_prompts == 0
+    assert [row["sampled"] for row in rows] == [None, None]
+    assert "No sample was asked: this would ask about 16 rows" in said
+    assert [row["sampled"] for row in sampled(made, sql, 5)[0]] == [5, 5]
+
+
+def test_a_sample_that_costs_is_confirmed_before(made: Made) -> None:
+    questions: list[str] = []
+    spending = made.con.session.spending
+    spending.prices = Prices({"scripted": TokenPrice(Rates(1.0, 1.0, 1.0))})
+    spending.confirm, spending.confirm_above = lambda told: bool(questions.append(told)), 0.0
+    _, said = sampled(made, "SELECT llm_prob('Good? {}', body) FROM p")
+    assert questions[0].startswith("about 20 rows")
+    assert made.engine.num_prompts == 0
+    assert "No sample was asked: nothing was asked: about 20 rows" in said
+
+
+def test_no_batch_is_sent_for_a_sample(made: Made, tmp_path: Path) -> None:
+    made.con.session.find_engine = lambda model: BatchEngine(HttpEngine("http://127.0.0.1:9/v1"), tmp_path)
+    _, said = sampled(made, "SELECT llm_prob('Good? {}', body) FROM p")
+    assert "#1 was not sampled: a batch does not answer at once." in said
 
 
 def explained(made: Made, sql: str) -> str:
@@ -124,5 +148,5 @@ def explained(made: Made, sql: str) -> str:
 
 
 def test_the_number_of_a_sample_is_checked(made: Made) -> None:
-    with pytest.raises(UsageError, match="sample is a whole number of prompts, such as 20, not -1"):
+    with pytest.raises(UsageError, match="sample is a whole number of prompts of each call"):
         made.con.explain_llm("SELECT llm('s {}', body) FROM p", sample=-1)
