@@ -61,9 +61,13 @@ class DecisionWire(ABC):
         return [self._read(answers.get(name_of(number)), each) for number, each in enumerate(questions)]
 
     def mass_in(self, data: Any, number: int) -> float | None:
-        """The probability of all labels of a question by its number; None where the server tells none."""
+        """The probability of all labels of a question by its number; None where the server tells none.
+
+        1.0 is none: vLLM says so of models that score the labels alone (`JointSchemaStrategy`).
+        """
         try:
-            return _probability(data["diagnostics"][name_of(number)][LABEL_MASS])
+            told = data["diagnostics"][name_of(number)][LABEL_MASS]
+            return None if told == 1 else _probability(told)
         except (LookupError, TypeError, ValueError):
             return None
 

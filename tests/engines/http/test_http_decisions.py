@@ -181,13 +181,13 @@ def test_tokens_of_a_request_are_counted_once(fake):
 def test_label_masses_are_told_where_the_server_tells_them(fake):
     def diagnosed(body):
         reply = system_one(body)
-        mass = {"label_mass": 0.4} if body["state"] == "a" else {"label_mass": "much"}
+        mass = {"label_mass": {"a": 0.4, "b": "much", "c": 1.0}[body["state"]]}
         reply.body["diagnostics"] = dict.fromkeys(body["questions"], mass)
         return reply
 
-    asked = Asked(fake, "llm_probs", ["a", "b"], choices=["x", "y"], label_mass=True)
-    assert [json.loads(value)["label_mass"] for value in asked.of(system_one=diagnosed)] == [0.4, None]
-    assert [json.loads(value)["label_mass"] for value in asked.of(decisions=decisions)] == [None] * 2
+    asked = Asked(fake, "llm_probs", ["a", "b", "c"], choices=["x", "y"], label_mass=True)
+    assert [json.loads(value)["label_mass"] for value in asked.of(system_one=diagnosed)] == [0.4, None, None]
+    assert [json.loads(value)["label_mass"] for value in asked.of(decisions=decisions)] == [None] * 3
 
 
 def test_one_label_without_an_answer_costs_its_row_alone(fake):
