@@ -16,7 +16,7 @@ from relserve.errors import Failure, FailureKind, OptionError
 
 TELLS_NONE = "the server tells no probabilities of tokens; name another model"
 LEAST_MASS = 0.5  # of all labels: a model that gives them less does not answer with them
-MOST_UNSEEN = 0.01  # share of the labels' probability that labels which are not told may have together
+MOST_UNSEEN = 0.01  # share of the labels' probability, or of all, that what is not told of them may have
 
 
 def as_asked(submission: Submission) -> Submission:
@@ -50,7 +50,8 @@ def read_labels(data: object, index: int, labels: Sequence[str], label_mass: boo
     """The probabilities of the choices in the body of a 200 response; a failure where it tells too little.
 
     Args:
-        label_mass: the reply tells it, less what labels have that the server does not tell (`MOST_UNSEEN`).
+        label_mass: the reply tells it, if ways to write labels that the server does not tell have at most
+            `MOST_UNSEEN`.
 
     Raises: as `read_reply`.
     """
@@ -72,7 +73,8 @@ def read_labels(data: object, index: int, labels: Sequence[str], label_mass: boo
         why = f"the server told {len(likely)} likely tokens, too few for {num_untold} of the labels {shown}"
         return refused(index, f"{why}; take fewer choices, or name another model", usage)
     found = tuple(masses[label] / total for label in labels)
-    mass = (min(1.0, total),) if label_mass else None
+    is_known = label_mass and _most_unseen(labels, likely) <= MOST_UNSEEN
+    mass = (min(1.0, total),) if is_known else None
     return Reply(index, first.text, usage=usage, probabilities=found, label_masses=mass)
 
 
@@ -85,6 +87,13 @@ def _masses(labels: Sequence[str], likely: Mapping[str, float]) -> dict[str, flo
         if label is not None:
             masses[label] += math.exp(min(0.0, logprob))
     return masses
+
+
+def _most_unseen(labels: Sequence[str], likely: Mapping[str, float]) -> float:
+    """The most probability that spellings of labels have which are not told: each at most the least told."""
+    spellings = {space + text for text in Grammar(choices=tuple(labels)).written for space in ("", " ")}
+    rest = 1 - sum(math.exp(min(0.0, logprob)) for logprob in likely.values())
+    return min(rest, len(spellings - likely.keys()) * math.exp(min(likely.values())))
 
 
 def refused(index: int, why: str, usage: Usage = Usage()) -> Reply:

@@ -54,6 +54,15 @@ def test_the_mass_of_all_labels_is_told_on_request(fake):
     assert asked(fake, said, ("yes", "no"))[0].label_masses is None
 
 
+def test_the_mass_is_not_told_where_spellings_that_are_not_told_may_have_much_of_it(fake):
+    said = first_token(yes=0.5, I=0.1, The=0.1, no=0.1, Well=0.1)  # "Yes" and " no" may have 0.1, too
+    reply, _ = asked(fake, said, ("yes", "no"), label_mass=True)
+    assert reply.probabilities == pytest.approx((5 / 6, 1 / 6))
+    assert reply.label_masses is None
+    told = asked(fake, first_token(yes=0.5, no=0.1, I=0.399, The=0.001), ("yes", "no"), label_mass=True)[0]
+    assert told.label_masses == pytest.approx((0.6,))
+
+
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
