@@ -239,6 +239,7 @@ def _questions_schema() -> str:
     folded = f"system.main.list_transform({names}, lambda name: system.main.lower(name))"
     end = f"CASE WHEN {LABEL_MASS}::VARCHAR = 'true' THEN '[}}]$' ELSE '^$' END"  # in place of it, one more
     masses = json.dumps({LABEL_MASS: MASSES}).removeprefix("{")
+    is_new = f"NOT system.main.list_contains({folded}, '{LABEL_MASS}')"
     return f"""CASE WHEN questions IS NULL THEN '"VARCHAR"'
         ELSE system.main.regexp_replace(
             system.main.list_extract(system.main.list_transform(system.main.list_value(
@@ -247,6 +248,7 @@ def _questions_schema() -> str:
         ), lambda q: CASE WHEN system.main.len({names}) = system.main.len({types})
             AND system.main.len(system.main.list_distinct({folded})) = system.main.len({types})
             AND system.main.len({types}) > 0
+            AND ({LABEL_MASS}::VARCHAR IS DISTINCT FROM 'true' OR {is_new})
             AND system.main.list_has_all(system.main.list_value({listed}), {types}) THEN {schema}
             ELSE '"VARCHAR"' END), 1), {end}, ', {masses}') END"""
 

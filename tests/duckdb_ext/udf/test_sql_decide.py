@@ -104,6 +104,13 @@ def test_label_masses_are_a_field_with_an_entry_a_question(made: Made) -> None:
     assert made.rows(f"SELECT typeof(llm_decide('a', '{AS_JSON}', label_mass := false))") == [(TYPE,)]
 
 
+def test_a_question_with_the_name_of_label_masses_is_told(made: Made) -> None:
+    call = "llm_decide('a', {'Label_Mass': {'type': 'noul', 'instructions': 'Good?'}}, label_mass := %s)"
+    with pytest.raises(OptionError, match="label_mass is told under the name 'label_mass'"):
+        made.rows("SELECT " + call % "true")
+    assert list(made.rows("SELECT " + call % "false")[0][0]) == ["Label_Mass"]
+
+
 def test_explain_counts_every_question_and_shows_the_call(made: Made) -> None:
     shown = str(made.rows(f"EXPLAIN SELECT llm_decide(x, '{AS_JSON}') FROM {TEXTS}"))
     assert "2 distinct prompts, " in shown
