@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,7 +41,12 @@ def questions(name: str, value: Any) -> tuple[TypedQuestion, ...]:
 
 
 def calibration(name: str, value: Any) -> str | tuple[tuple[str, str], ...]:
-    """The name of a calibration, or an object of labels with the name of each one's own."""
+    """The name of a calibration, or an object of labels with the name of each one's own, perhaps as JSON."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise OptionError(f'{name} is no JSON ({error}); write it like {{"label": "name"}}') from None
     if not isinstance(value, Mapping):
         return plain_name(name, value)
     return tuple((label, plain_name(f"{name} of {label!r}", each)) for label, each in value.items())

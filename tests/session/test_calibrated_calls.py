@@ -118,6 +118,7 @@ def test_a_label_of_llm_tags_is_corrected_by_its_own(engine: TooSureEngine, lead
     given: dict[str, Any] = {"template": "About? {}", "function": "llm_tags", "choices": choices}
     assert ask(engine, **given, threshold=0.8) == ['["price", "joy"]', "[]"]
     assert ask(engine, **given, threshold=0.8, calibration={"price": "price"}) == ['["joy"]', "[]"]
+    assert ask(engine, **given, threshold=0.8, calibration='{"price": "price"}') == ['["joy"]', "[]"]
     assert ask(engine, **given, threshold=0.2, calibration={"price": "price"}) == [
         '["price", "joy"]',
         '["price"]',
@@ -133,6 +134,7 @@ def test_a_label_of_llm_tags_is_corrected_by_its_own(engine: TooSureEngine, lead
         ("price", r"calibration maps labels to names: calibration := \{'price': 'price'\}"),
         ({"fun": "price"}, r"names the label 'fun', which is none of the choices \['price', 'joy'\]"),
         ({"price": "no/name"}, "calibration of 'price' must be a name of letters"),
+        ('{"price": ', 'calibration is no JSON .*; write it like {"label": "name"}'),
         ({"price": "nowhere"}, "there is no calibration 'nowhere'"),
         ({"joy": "price"}, r"""question 'About\? \{\}\\nDoes "price" apply\?', not 'About.*"joy" apply"""),
         ({"price": "team"}, r"fitted to the choices \['sales', .*\], not \['yes', 'no'\]"),
