@@ -25,6 +25,7 @@ from relserve_duckdb.rehearse.probe import Reached, probe
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
+from relserve_duckdb.text.call_limits import TOPICS
 from relserve_duckdb.text.calls import LlmCall, by_name, template_text
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.plans import stops_early
@@ -171,8 +172,10 @@ class Explainer:
             is_cut = stops_early(rehearsal.plan())
         if is_cut:
             notes.append("A LIMIT may end the statement early; the numbers are without that.")
-        hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
-        found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
+        definitions = self.indirect_calls.calling_definitions(statement.text)
+        num_calls = None if definitions or statement.root is None else len(statement.calls)
+        names_clusters = TOPICS in f"{statement.text}\n{definitions}".lower()
+        found = probe(self.state, rehearsal, num_calls, names_clusters)
         calls = [
             each
             for number, site in enumerate(found, 1)

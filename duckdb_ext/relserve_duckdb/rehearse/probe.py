@@ -2,7 +2,8 @@
 
 The first rehearsal says NULL to every call, so only calls that no answer decides about show all their inputs.
 Further ones give a call made-up answers (yes, then no; the highest and the lowest score; each choice; a text
-of its own for every prompt) and look at which other calls then get more or fewer rows.
+of its own for every prompt; a vector where clusters get names) and look at which other calls then get more or
+fewer rows.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import pyarrow as pa
 from relserve.call.answer_types import ChoiceAnswer, Number, Text, YesNo
 from relserve.call.decisions import ExpectedLevel, Probability
 from relserve.call.options import FUNCTIONS
+from relserve.call.vectors import Vector
 from relserve.session.folding import FoldedRows
 from relserve_duckdb.rehearse.rehearsal import Rehearsal
+from relserve_duckdb.udf.cluster_macros import MADE_UP
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Collecting
 from relserve_duckdb.udf.memo import Tally, folded_of
@@ -66,11 +69,14 @@ class Reached:
         return None if isinstance(self.site, QuestionSite) else folded_of(self.tally.all(), self.site)
 
 
-def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
+def probe(
+    state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None, names_clusters: bool = False
+) -> list[Reached]:
     """The sites that a statement's rehearsals reach, in the order in which they would be asked.
 
     Args:
         num_calls: how many calls the statement makes; None when its text does not tell.
+        names_clusters: whether it may ask about clusters of vectors, which are made up, then.
 
     Raises:
         duckdb.Error, pa.ArrowException: the statement itself fails.
@@ -82,7 +88,7 @@ def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -
     found = {site: Reached(site, tally) for site, tally in tallies.items()}
     if rehearsal.independent or not found:
         return list(found.values())
-    attempt = RehearsalProbe(state, run, rehearsal, found, tallies)
+    attempt = RehearsalProbe(state, run, rehearsal, found, tallies, names_clusters)
     number = 0
     # varying the last one teaches nothing once every call of the text was reached
     while number < len(found) - (len(found) == num_calls) and attempt.num_left > 0:
@@ -100,6 +106,7 @@ class RehearsalProbe:
     rehearsal: Rehearsal
     found: dict[Site, Reached]
     before: Tallies  # of the rehearsal with the made-up answers chosen so far
+    names_clusters: bool
     num_left: int = MAX_REHEARSALS - 1
 
     def vary(self, number: int) -> None:
@@ -108,7 +115,7 @@ class RehearsalProbe:
         known = self.run.memo.known(site)
         prompts = [prompt for prompt in self.found[site].tally.counts if prompt is not None]
         varied = set(islice(self.found, number))
-        for made_up in _made_up(site, prompts):
+        for made_up in _made_up(site, prompts, self.names_clusters):
             if self.num_left <= 0:
                 return
             self.num_left -= 1
@@ -149,7 +156,7 @@ def _num_asking(tally: Tally | None) -> int:
     return 0 if tally is None else tally.counts.total() - tally.counts[None]
 
 
-def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
+def _made_up(site: Site, prompts: list[str], makes_vectors: bool) -> Iterator[list[Any]]:
     """Lists of answers to a site's prompts, one list a rehearsal."""
     kind = Text() if isinstance(site, QuestionSite) else FUNCTIONS[site.function].answer_type(site.options)
     match kind:
@@ -163,6 +170,8 @@ def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
             values = [len(kind.choices) - 1.0, 0.0]
         case Probability():
             values = [1.0, 0.0]
+        case Vector() if makes_vectors:
+            values = [MADE_UP]
         case Text():
             yield [f"{MARK}{i}" for i in range(len(prompts))]
             return

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from relserve.call.vector_text import text_of_vector
 from relserve.errors import UsageError
-from relserve.session.clusters import Clusters, find_clusters
+from relserve.session.clusters import MOST_CLUSTERS, Clusters, find_clusters
 from relserve_duckdb.text.call_limits import TOPICS
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.similar_macro import count, model_name, template, vector
@@ -25,6 +26,7 @@ ROW = pa.struct([("label", pa.string()), ("number", pa.int64()), ("place", pa.in
 ABOUT = "Summarise in one sentence: {}"
 NAMED = "Sum up what these texts have in common, in a few words: {}"
 NUM_TYPICAL = 5  # members that tell the name of a topic
+MADE_UP = text_of_vector([1.0])  # of it a dry run gets as many clusters as there may be
 
 
 def cluster(udf_name: str, key: str) -> str:
@@ -81,12 +83,12 @@ def clustered(state: ConnectionState, numbers: Sequence[int | None], rows: pa.Ar
         UsageError: the call is wrong, which is kept in the state, too.
     """
     with state.noting_errors():
-        state.running()
-        found = [_clustered(state, k, each.values) for k, each in zip(numbers, rows, strict=True)]
+        is_dry = state.running() is None
+        found = [_clustered(state, is_dry, k, each.values) for k, each in zip(numbers, rows, strict=True)]
     return pa.array(found, pa.list_(ROW))
 
 
-def _clustered(state: ConnectionState, k: int | None, rows: Any) -> list[dict[str, Any]] | None:
+def _clustered(state: ConnectionState, is_dry: bool, k: int | None, rows: Any) -> list[dict[str, Any]] | None:
     if rows is None or not len(rows):
         return None
     texts, num_rows = (rows.field(name).to_pylist() for name in ("label", "num_rows"))
@@ -95,6 +97,9 @@ def _clustered(state: ConnectionState, k: int | None, rows: Any) -> list[dict[st
     if len(lengths) != 1:
         raise UsageError(f"vectors of one length are needed, and here are some of {sorted(lengths)}")
     vectors = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(texts), -1)
+    if is_dry and lengths == {1} and (vectors == 1).all():
+        num = min(k or MOST_CLUSTERS, len(texts))
+        return [dict(label=text, number=i % num + 1, place=i // num + 1) for i, text in enumerate(texts)]
     key = hashlib.sha256(repr((k, texts, num_rows)).encode(errors="replace") + vectors.tobytes()).digest()
     known: dict[bytes, Clusters] = state.run.clusters
     if key not in known:  # a dry run has found them already

@@ -128,15 +128,17 @@ def test_a_relquery_reads_done_while_its_rows_are_still_read() -> None:
 @pytest.mark.parametrize(
     ("call", "functions", "num_asked"),
     [
-        ("llm_topics('t', x, k := 2)", ["llm", "llm_embed"], 5002),  # the names of two clusters, too
-        ("llm_topics('t', x, k := 2) LIMIT 3", ["llm", "llm_embed"], 5002),
+        # the names of two clusters, too
+        ("llm_topics('t', x, k := 2)", ["llm", "llm_embed", "llm_agg"], 5002),
+        ("llm_topics('t', x, k := 2) LIMIT 3", ["llm", "llm_embed", "llm_agg"], 5002),
         ("llm_rerank('t', x, 'x7', among := 2500)", ["llm_embed", "llm_prob"], 5000),
     ],
 )
 def test_a_table_that_asks_submits_all_rows_together(call: str, functions: list[str], num_asked: int) -> None:
     made = made_of(2500, by_hash)
-    explained = [each.function for each in made.con.explain_llm(f"FROM {call}").calls]
-    assert explained == functions
+    explained = made.con.explain_llm(f"FROM {call}").table.to_pylist()
+    assert [each["function"] for each in explained] == functions
+    assert sum(each["distinct_prompts"] for each in explained) == num_asked
     for run in (made.con.execute, made.con.sql):
         made.engine.submissions.clear()
         run(f"FROM {call}").fetchall()
