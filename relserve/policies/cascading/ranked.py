@@ -23,7 +23,8 @@ class RankedRows:
     def __init__(self, scores: FloatArray, random: np.random.Generator) -> None:
         drawn, order = random.random(len(scores)), np.argsort(scores)  # NaN comes last
         num_ranked = int((~np.isnan(scores)).sum())
-        if num_ranked < len(scores) - 1 or not (np.diff(scores[order]) != 0).all():
+        ascending = scores[order]
+        if num_ranked < len(scores) - 1 or (ascending[1:] == ascending[:-1]).any():
             order = np.lexsort([drawn, scores])  # equal scores in the order of their draws
         self.order, self.unranked = order[:num_ranked], order[num_ranked:]
         self.scores = scores[self.order]

@@ -25,10 +25,10 @@ def test_no_pair_of_cuts_is_cheaper(seed: int) -> None:
 
 
 @pytest.mark.parametrize("holes", [0, 1, 5])
-@pytest.mark.parametrize("digits", [1, 16])
-def test_equal_scores_stand_in_the_order_of_their_draws(digits: int, holes: int) -> None:
+@pytest.mark.parametrize(("digits", "infinite"), [(1, 0), (16, 0), (16, 9)])
+def test_equal_scores_stand_in_the_order_of_their_draws(digits: int, infinite: int, holes: int) -> None:
     scores = np.random.default_rng(0).random(100).round(digits)
-    scores[:holes] = np.nan
+    scores[:holes], scores[100 - infinite :] = np.nan, np.inf
     rows = RankedRows(scores, np.random.default_rng(1))
     expected = np.lexsort([np.random.default_rng(1).random(100), scores])
     assert [*rows.order, *rows.unranked] == expected.tolist()
