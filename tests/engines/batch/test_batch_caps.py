@@ -215,5 +215,5 @@ def test_a_quota_holds_rows_of_a_batch_back(server, engine):
 
 def test_a_user_with_a_quota_is_told_what_to_mend_where_the_record_is_damaged(engine, tmp_path):
     (tmp_path / FILE_NAME).write_bytes(b"this is no database" * 100)
-    with pytest.raises(EngineError, match="cannot be put on record .*mend the folder"):
+    with pytest.raises(EngineError, match=r"cannot be put on record .*mend the folder"):
         ask(metered(engine(), User("ann", tokens_per_hour=390), Quota(lambda: 1000.0)), PROMPTS)
