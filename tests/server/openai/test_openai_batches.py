@@ -262,7 +262,7 @@ def test_what_cannot_be_is_refused(serving, fields, param):
 
 
 def test_a_user_has_so_many_files_and_unfinished_batches(serving, upstream, monkeypatch):
-    upstream.pause_s, client = 0.05, serving.client()
+    upstream.pause_s, client = 600.0, serving.client()
     monkeypatch.setattr("relserve.server.openai.batches.service.MOST_BATCHES", 1)
     monkeypatch.setattr("relserve.server.openai.batches.service.MOST_FILES", 2)
     begin(client, lines(50))
