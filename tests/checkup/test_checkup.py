@@ -236,7 +236,7 @@ def test_a_server_is_told_by_what_it_refuses(plain_server: FakeServer) -> None:
 @pytest.mark.vllm
 def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "find_engine", lambda _: local_engine)
-    monkeypatch.setattr(api, "find_engine", lambda *_: local_engine)
+    monkeypatch.setattr(api, "find_engine", lambda *_, **__: local_engine)
     monkeypatch.setattr(run.capacity, "num_idle_cores", run.capacity.num_cores)
     page = checked("tiny")
     local = page.local

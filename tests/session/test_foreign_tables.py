@@ -22,7 +22,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is told to the person who waits; whoever names no model is answered by the scripted engine."""
     lines: list[str] = []
 
-    def find(*_: str | None) -> Engine:
+    def find(*_: str | None, **__: str | None) -> Engine:
         return ScriptedEngine()
 
     monkeypatch.delenv("RELSERVE_MODEL", raising=False)
@@ -102,7 +102,7 @@ def test_a_model_that_was_named_is_the_users_choice(said: list[str], monkeypatch
 def pointing(said: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Whoever names no model for a question gets a scripted tiny-sql, which understands none."""
 
-    def find(*names: str | None) -> Engine:
+    def find(*names: str | None, **_: str | None) -> Engine:
         return ScriptedEngine(model="tiny-sql" if "tiny-sql" in names else "tiny")
 
     monkeypatch.setattr(relserve.api, "find_engine", find)

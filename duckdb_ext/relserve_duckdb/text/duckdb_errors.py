@@ -15,7 +15,7 @@ _NO_TABLE = re.compile(
     r"(?s)(?:Binder Error: (?:Cannot use NULL as function argument|No function matches .*'query_table\()"
     r"|Parser Error: Zero-length identifier|Invalid Input Error: Input list is empty).*"
 )
-_LENGTHS = re.compile(r".*cosine_similarity: .*left length '(\d+)' and right length '(\d+)'")
+_LENGTHS = re.compile(r"left length '(\d+)' and right length '(\d+)'")
 _INSIDE_ITSELF = re.compile(r'(?s).*attempting to recursively expand table macro "(llm_\w+)".*')
 _BY_WORDS: dict[str, type[duckdb.Error]] = {
     "Binder Error": duckdb.BinderException, "Catalog Error": duckdb.CatalogException,
@@ -39,7 +39,7 @@ def wrong_argument(message: str) -> UsageError | None:
     """What is wrong with an argument of a table macro of ours; None where the message is another one."""
     if told := _OPTION.fullmatch(message):
         return OptionError(told[1])
-    if lengths := _LENGTHS.fullmatch(message):
+    if "cosine_similarity: " in message and (lengths := _LENGTHS.search(message)):
         return UsageError(
             f"vectors of {lengths[1]} and of {lengths[2]} numbers cannot be compared: make both by the same "
             "model, as llm_embed() does with the same option model"
