@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from relserve.errors import UsageError
 
 Model = Annotated[
     str | None,
@@ -48,3 +51,19 @@ TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="Its private k
 OnlyGranted = Annotated[
     bool, typer.Option("--only-granted", help="Users reach only what they own or were granted.")
 ]
+
+
+def see_that_none_is_idle(context: typer.Context, needed: Mapping[str, str]) -> None:
+    """See that options which mean something beside another alone are given beside it.
+
+    Args:
+        needed: names of parameters, and of the one that each needs.
+
+    Raises:
+        UsageError: one was typed without the one that it needs; an environment variable may always be set.
+    """
+    for name, other in needed.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and context.params[other] is None:
+            told, wanted = (f"--{each.replace('_', '-')}" for each in (name, other))
+            raise UsageError(f"{told} does nothing without {wanted}: give {wanted}, too")

@@ -11,8 +11,11 @@ import typer
 from relserve.cli import common_options as common
 from relserve.errors import UsageError
 
+NEEDED = dict.fromkeys(("host", "tls_cert", "tls_key"), "http")
+
 
 def mcp_command(
+    context: typer.Context,
     db: common.OnlyRead = None,
     examples: common.WithExamples = False,
     http: Annotated[
@@ -54,6 +57,7 @@ def mcp_command(
     from relserve.server.options import ServerOptions
     from relserve.session.caps import Limits
 
+    common.see_that_none_is_idle(context, NEEDED)
     if users is not None and http is None:
         raise UsageError("--users is for --http: over stdio whoever starts the command is the user")
     options = ServerOptions(

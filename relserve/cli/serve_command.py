@@ -12,10 +12,18 @@ from relserve.cli import common_options as common
 from relserve.errors import UsageError
 from relserve.server.options import PORT, ServerOptions
 
+NEEDED = {
+    **dict.fromkeys((
+        "mcp_rows", "mcp_seconds", "mcp_max_rows", "mcp_max_tokens_total", "mcp_max_cost",
+        "mcp_calls_at_once", "mcp_calls_per_minute",
+    ), "mcp"),
+    "http_token": "http", "log_texts": "log_statements",
+}  # fmt: skip
 _after = partial(typer.Option, min=0, metavar="SECONDS")
 
 
 def serve_command(
+    context: typer.Context,
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="DuckDB database file (default: in memory).")
     ] = None,
@@ -79,6 +87,7 @@ def serve_command(
     * `relserve user add ann`, then
       `relserve serve shop.db --host 0.0.0.0 --users users.json --tls-cert cert.pem --tls-key key.pem`
     """
+    common.see_that_none_is_idle(context, NEEDED)
     try:
         from relserve.cli import serve
     except ModuleNotFoundError as error:

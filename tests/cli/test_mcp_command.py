@@ -17,10 +17,26 @@ from tests.server.mcp.agents import shop, told
     [
         ((), "relserve mcp is about a database: --db FILE, or --examples"),
         (("--examples", "--users", "users.json"), "--users is for --http"),
+        (("--examples", "--host", "0.0.0.0"), "--host does nothing without --http: give --http, too"),
     ],
 )
 def test_options_that_do_not_go_together(args: tuple[str, ...], said: str) -> None:
     done = relserve("mcp", *args)
+    assert done.returncode == 1
+    assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--mcp-rows", "200"), "--mcp-rows does nothing without --mcp: give --mcp, too"),
+        (("--mcp-max-cost", "1"), "--mcp-max-cost does nothing without --mcp"),
+        (("--http-token", "x", "--mcp", "0"), "--http-token does nothing without --http"),
+        (("--log-texts",), "--log-texts does nothing without --log-statements"),
+    ],
+)
+def test_options_of_serve_that_would_do_nothing(args: tuple[str, ...], said: str) -> None:
+    done = relserve("serve", "--port", "0", *args)
     assert done.returncode == 1
     assert said in done.stderr.decode()
 
