@@ -106,13 +106,11 @@ def test_a_quoted_name_is_duckdbs_time_zone_too(con: psycopg.Connection[Any]) ->
 def test_reset_goes_back_to_what_was_asked_for_at_the_start(serve: Serve, reset: str) -> None:
     options = r"-c TimeZone=Asia/Tokyo --statement-timeout=9s -c x.y=a\ b"
     con = connect(serve(), autocommit=True, application_name="report", options=options)
-    for name in ("TimeZone", "statement_timeout", "application_name", "x.y"):
-        con.execute(f"SET {name} = '{'UTC' if name == 'TimeZone' else '5'}'")
+    other = {"TimeZone": "UTC", "statement_timeout": "5min", "application_name": "5", "x.y": "5"}
+    for name, value in other.items():
+        con.execute(f"SET {name} = '{value}'")
     con.execute(reset)
-    shown = [
-        text(con, f"SHOW {name}") for name in ("TimeZone", "statement_timeout", "application_name", "x.y")
-    ]
-    assert shown == ["Asia/Tokyo", "9s", "report", "a b"]
+    assert [text(con, f"SHOW {name}") for name in other] == ["Asia/Tokyo", "9s", "report", "a b"]
     assert text(con, NOON) == "2026-01-01 21:00:00+09"
 
 
