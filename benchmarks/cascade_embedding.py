@@ -10,6 +10,7 @@ import numpy.typing as npt
 import relserve
 from benchmarks.cascade_filters import Scores, Truths
 from relserve.policies.cascading import learnt
+from relserve.session.cascade_learnt import RowNumbers, vectors_and_words
 
 Vectors = npt.NDArray[np.float32]
 
@@ -26,9 +27,14 @@ def vectors_of(texts: list[str]) -> Vectors:
     return np.array([vector for (vector,) in found], np.float32)
 
 
-def learn(vectors: Vectors, truths: Truths, random: np.random.Generator) -> Scores:
+def numbers_of(texts: list[str]) -> RowNumbers:
+    """What the regression learns from: the vectors and the words of texts."""
+    return vectors_and_words(vectors_of(texts).astype(np.float64), texts)
+
+
+def learn(rows: RowNumbers, truths: Truths, random: np.random.Generator) -> Scores:
     """Scores of all rows; those whose answers they were learnt from have NaN."""
-    course = learnt.learn(vectors, random)
+    course = learnt.learn(*rows, random)
     batch = next(course)
     while True:
         try:

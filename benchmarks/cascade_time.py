@@ -1,7 +1,7 @@
 """The time of a filter by a larger model, with and without a cascade.
 
 Real texts and engines: `smollm2`, if it is converted, or --model as the larger one. The proxy is learnt from
-word vectors, or is tiny with --proxy tiny. `auc` says how well word vectors foresee the larger model's
+word vectors and words, or is tiny with --proxy tiny. `auc` says how well these foresee the larger model's
 answers, by a logistic regression that has seen 90 % of the others: 0.5 is chance. A cascade saves time only
 where it is high, and small models often answer by a question's words more than by its text.
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.cascade_embedding import vectors_of
+from benchmarks.cascade_embedding import numbers_of
 from benchmarks.cascade_filters import QUESTIONS, auc, filters
 from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, data_folder, finish, table
@@ -76,7 +76,7 @@ def compared(plain: FilterRun, cascade: FilterRun) -> dict[str, float]:
 
 
 def foreseen(texts: Sequence[str], values: Sequence[bool | None]) -> float:
-    """How well word vectors foresee answers: the AUC of predictions of rows that were not learnt from.
+    """How well word vectors and words foresee answers: the AUC of rows that were not learnt from.
 
     NaN where nearly all answers are the same.
     """
@@ -88,7 +88,7 @@ def foreseen(texts: Sequence[str], values: Sequence[bool | None]) -> float:
     if folds < 2:
         return float("nan")
     regression = LogisticRegression(C=VARIANCE, max_iter=1000)
-    numbers = vectors_of(list(texts))
+    numbers = numbers_of(list(texts)).numbers
     return auc(cross_val_predict(regression, numbers, truths, cv=folds, method="predict_proba")[:, 1], truths)
 
 

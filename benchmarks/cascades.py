@@ -2,8 +2,8 @@
 
 Filters over real texts (beer, amazon, rotten), the rows' own columns as the large model's answers, so that
 none is needed. Proxies: `tiny` (the embedded model's probabilities), `embedding` (logistic regression over
-word vectors, learnt from answers that count as calls), and made-up ones: good (AUC 0.98, calibrated), weak
-(0.80), and three that mislead. Each cell draws anew so many times. `met` is the share of runs in which
+word vectors and words, learnt from answers that count as calls), and made-up ones: good (AUC 0.98,
+calibrated), weak (0.80), and three that mislead. Each cell draws anew so many times. `met` is the share of runs in which
 precision and recall both reach their target, at confidence 0.95. A published form is given as calls, and
 its share of met runs where that is below 0.95.
 
@@ -39,6 +39,7 @@ from benchmarks.claims import Higher, Lower
 from benchmarks.common import arguments, data_folder, finish, table
 from relserve.policies.cascading.policy import Targets
 from relserve.policies.cascading.variants import DEFAULT, NAMES, VARIANTS
+from relserve.session.cascade_learnt import RowNumbers
 
 ROOMS = ("relserve/policies/cascading",)
 HEADLINE = {
@@ -87,15 +88,15 @@ class Cell(NamedTuple):
 
 
 def proxies(
-    filter_: LabelledFilter, vectors: embedding.Vectors | None, with_tiny: bool
+    filter_: LabelledFilter, numbers: RowNumbers | None, with_tiny: bool
 ) -> Iterator[tuple[str, ScoresOf]]:
     """The filter's proxies by name."""
     truths = filter_.truths
     if with_tiny:
         scores = tiny_scores(filter_)
         yield "tiny", lambda random: scores
-    if vectors is not None:
-        yield "embedding", lambda random: embedding.learn(vectors, truths, random)
+    if numbers is not None:
+        yield "embedding", lambda random: embedding.learn(numbers, truths, random)
     yield "good", lambda random: made_up(truths, GOOD, random)
     yield "weak", lambda random: made_up(truths, WEAK, random)
     for name, make in ADVERSARIAL.items():
@@ -142,15 +143,15 @@ def cells(folder: Path, quick: bool) -> Iterator[Cell]:
     """All cells."""
     if not embedding.is_installed():
         print("no proxy `embedding`: the extra relserve[embed] is not installed")
-    vectors: dict[str, embedding.Vectors] = {}
+    numbers: dict[str, RowNumbers] = {}
     found = filters(folder, 1500 if quick else 10**6, ("beer",) if quick else ("beer", "amazon", "rotten"))
     for filter_ in found:
         if quick and filter_.name not in ("beer hops", "beer stout"):
             continue
         source = filter_.name.partition(" ")[0]
-        if embedding.is_installed() and source not in vectors:
-            vectors[source] = embedding.vectors_of(filter_.texts)
-        for proxy, scores_of in proxies(filter_, vectors.get(source), with_tiny=not quick):
+        if embedding.is_installed() and source not in numbers:
+            numbers[source] = embedding.numbers_of(filter_.texts)
+        for proxy, scores_of in proxies(filter_, numbers.get(source), with_tiny=not quick):
             yield from measure(filter_, proxy, scores_of, 20 if quick else REPETITIONS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,19 @@ from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
 from relserve.call.vector_text import vector_of_text
 from relserve.errors import ModelError
-from relserve.policies.cascading.learnt import LearntProxy, Numbers, learn
+from relserve.policies.cascading.learnt import Known, LearntProxy, Numbers, learn
 from relserve.policies.cascading.policy import FloatArray
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, FilterRows, LabelRows
 
 LIBRARY, EXTRA = "sklearn", "pip install 'relserve[embed]'"
+LEAST_TEXTS, MOST_WORDS = 3, 20_000  # texts that have a word which counts; words, the most frequent ones
+
+
+class RowNumbers(NamedTuple):
+    """What is known of rows: see `learn`."""
+
+    numbers: Numbers
+    known: Known
 
 
 class LearntRows:
@@ -24,12 +32,12 @@ class LearntRows:
 
     Args:
         function: llm_filter, llm_classify or llm_score.
-        numbers: what is known of each row, [rows, numbers].
+        rows: what is known of each row.
     """
 
-    def __init__(self, function: str, numbers: Numbers, options: Options, seed: int) -> None:
+    def __init__(self, function: str, rows: RowNumbers, options: Options, seed: int) -> None:
         self._function, self._options, self._seed = function, options, seed
-        self._course = learn(numbers, np.random.default_rng([seed, 1]))
+        self._course = learn(*rows, np.random.default_rng([seed, 1]))
         self._batch: list[int] = []
         self._rows: CascadeRows | None = None
         self._send(None)
@@ -75,19 +83,48 @@ class LearntRows:
         return LabelRows(labels, np.minimum(sure.max(axis=1), 1.0), self._options, self._seed)
 
 
-def vectors_of(told: Sequence[Answer]) -> Numbers:
+def vectors_of(told: Sequence[Answer]) -> FloatArray:
     """The vectors of rows, as llm_embed gives them, [rows, numbers]; NaN for a row without one."""
     found = [None if each.value is None else vector_of_text(each.value) for each in told]
     missing = np.full(max((len(each) for each in found if each is not None), default=1), np.nan, np.float32)
-    return np.array([missing if each is None else each for each in found])
+    return np.array([missing if each is None else each for each in found], np.float64)
 
 
-def numbers_of(told: Sequence[Answer]) -> FloatArray:
-    """The small model's scores and their squares, from 0 to 1, [rows, 2]; NaN where it failed."""
+def vectors_and_words(vectors: FloatArray, texts: Sequence[str]) -> RowNumbers:
+    """Rows by the vectors that stand for their texts, and by the words of these.
+
+    A question about a word ("hops") is answered by the word, one about the meaning by the vector.
+
+    Args:
+        vectors: [rows, numbers], 1 in length; NaN for a row that has none.
+    """
+    known = np.asarray(~np.isnan(vectors).any(axis=1))
+    words = _weights_of_words(texts)
+    if words is None:
+        return RowNumbers(vectors, known)
+    from scipy import sparse
+
+    beside = sparse.hstack([sparse.csr_array(np.nan_to_num(vectors)), words], format="csr")
+    return RowNumbers(beside / np.sqrt(2), known)
+
+
+def _weights_of_words(texts: Sequence[str]) -> Any:
+    """TF-IDF, [texts, words], 1 in length; None where no word is in several texts."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        weights = TfidfVectorizer(min_df=LEAST_TEXTS, max_features=MOST_WORDS, sublinear_tf=True)
+        return weights.fit_transform(texts)
+    except ValueError:
+        return None
+
+
+def numbers_of(told: Sequence[Answer]) -> RowNumbers:
+    """The small model's scores and their squares, from 0 to 1, [rows, 2]."""
     scores = np.array([np.nan if each.value is None else each.value for each in told], np.float64)
     low, high = np.nanmin(scores), np.nanmax(scores)
     scores = (scores - low) / max(high - low, 1e-9)
-    return np.stack([scores, scores**2], axis=1)
+    return RowNumbers(np.stack([scores, scores**2], axis=1), np.asarray(~np.isnan(scores)))
 
 
 def check_installed() -> None:

@@ -14,7 +14,13 @@ from relserve.call.options import EMBEDDING, OF_CASCADES, WORDS, Options
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
 from relserve.errors import OptionError
-from relserve.session.cascade_learnt import LearntRows, check_installed, numbers_of, vectors_of
+from relserve.session.cascade_learnt import (
+    LearntRows,
+    check_installed,
+    numbers_of,
+    vectors_and_words,
+    vectors_of,
+)
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, failed_all, rows_told
 from relserve.session.folding import FoldedRows
 from relserve.session.history import Cascaded
@@ -108,10 +114,11 @@ class CascadedRelQuery(OpenRelQuery):
             OptionError: also where the small model tells no probability.
         """
         progress = how.get("progress")
+        asked, order = self._proxy_rows(folded), folded.order
         with self._closed_by_error():
-            told = self._told(folded, inputs, progress)
-        order = folded.order
-        rows = self._rows([told[row] for row in order], folded.seed)
+            told = self._told(asked, inputs, progress)
+        texts = [asked.prompts[row] for row in order]
+        rows = self._rows([told[row] for row in order], texts, folded.seed)
         known: dict[int, Answer] = {}
         while batch := rows.rows_to_ask(known):
             came = super().ask_folded(folded.part([order[at] for at in batch]), inputs, progress=progress)
@@ -138,19 +145,19 @@ class CascadedRelQuery(OpenRelQuery):
             self.close(error)
             raise
 
-    def _rows(self, told: Sequence[Answer], seed: int) -> CascadeRows:
+    def _rows(self, told: Sequence[Answer], texts: Sequence[str], seed: int) -> CascadeRows:
         function, options = self.site.function, self._options
         if options.cascade == EMBEDDING:
-            return LearntRows(function, vectors_of(told), options, seed)
+            return LearntRows(function, vectors_and_words(vectors_of(told), texts), options, seed)
         if function == "llm_score":
             return LearntRows(function, numbers_of(told), options, seed)
         return rows_told(function, told, options, seed)
 
     def _told(
-        self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
+        self, asked: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
     ) -> Sequence[Answer]:
         """What the small model says of each distinct prompt."""
-        told = self._proxy.ask_folded(self._proxy_rows(folded), inputs, progress=progress)
+        told = self._proxy.ask_folded(asked, inputs, progress=progress)
         if told and all(answer.failure is not None for answer in told):
             why = told[0].failure.message if told[0].failure else ""
             of_model = "score" if self.site.function == "llm_score" else "probability"

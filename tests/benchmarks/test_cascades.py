@@ -8,6 +8,7 @@ import pytest
 from benchmarks.cascade_embedding import learn
 from benchmarks.cascade_filters import ADVERSARIAL, GOOD, WEAK, auc, made_up
 from benchmarks.cascades import Cell, Run, headline_of, run_of
+from relserve.session.cascade_learnt import RowNumbers
 
 TRUTHS = np.random.default_rng(0).random(4000) < 0.2
 
@@ -29,7 +30,7 @@ def test_a_learnt_proxy_has_no_score_for_the_rows_that_it_was_learnt_from() -> N
     vectors = random.normal(size=(4000, 8)).astype(np.float32)
     vectors[:, 0] += 3 * TRUTHS
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    scores = learn(vectors, TRUTHS, random)
+    scores = learn(RowNumbers(vectors, np.full(len(TRUTHS), True)), TRUTHS, random)
     assert np.isnan(scores).sum() == 350
     assert auc(scores, TRUTHS) > 0.9
 

@@ -87,6 +87,15 @@ def test_what_is_learnt_decides_most_rows_of_a_filter_and_nothing_is_asked_twice
     assert large.num_prompts == num_asked, "all of it was kept"
 
 
+def test_words_that_mean_nothing_are_learnt_too(con: relserve.Connection, large: ScriptedEngine) -> None:
+    large.script = lambda prompt, _: "yes" if any(f"zq{code}" in prompt for code in (17, 22, 28)) else "no"
+    call = FILTER.replace("x,", "'Part zq' || (10 + i % 20) || ' of crate ' || i,")
+    found = con.sql(f"SELECT 10 + i % 20 IN (17, 22, 28), {call} FROM range({NUM_ROWS}) t(i)").fetchall()
+    kept, right = sum(each[1] for each in found), sum(all(each) for each in found)
+    assert right >= 0.9 * max(kept, 3 * NUM_ROWS // 20)
+    assert large.num_prompts < 0.6 * NUM_ROWS
+
+
 def test_the_vectors_are_those_of_the_values_and_shared_with_llm_embed(con: relserve.Connection) -> None:
     con.sql(f"SELECT count(*) FROM rows_ WHERE {FILTER}").fetchall()
     con.sql("SELECT llm_embed(x) FROM rows_").fetchall()

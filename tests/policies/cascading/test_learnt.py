@@ -28,7 +28,8 @@ def learnt(
     numbers: Numbers, answer: Callable[[int], Any], seed: int = 0
 ) -> tuple[LearntProxy, dict[int, Any]]:
     """The proxy, and the answers that it was learnt from."""
-    course, answers = learn(numbers, np.random.default_rng(seed)), dict[int, Any]()
+    known = ~np.isnan(numbers).any(axis=1)
+    course, answers = learn(numbers, known, np.random.default_rng(seed)), dict[int, Any]()
     told: Sequence[Any] | None = None
     while True:
         try:
