@@ -3,9 +3,9 @@
 Filters over real texts (beer, amazon, rotten), the rows' own columns as the large model's answers, so that
 none is needed. Proxies: `tiny` (the embedded model's probabilities), `embedding` (logistic regression over
 word vectors and words, learnt from answers that count as calls), and made-up ones: good (AUC 0.98,
-calibrated), weak (0.80), and three that mislead. Each cell draws anew so many times. `met` is the share of runs in which
-precision and recall both reach their target, at confidence 0.95. A published form is given as calls, and
-its share of met runs where that is below 0.95.
+calibrated), weak (0.80), and three that mislead. Each cell draws anew so many times. `met` is the share of
+runs in which precision and recall both reach their target, at confidence 0.95. A published form is given as
+calls, and its share of met runs where that is below 0.95.
 
 `met_share` is the least of all cells. `calls_saved_..` is rows by calls over all cells of that proxy,
 `embedding` where its AUC is 0.95 or more. `over_published` is the mean over cells of the fewest calls of a
