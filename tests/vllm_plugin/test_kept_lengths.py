@@ -199,6 +199,7 @@ def test_it_costs_a_step_little_however_much_is_known(tmp_path: Path, limit_s: L
     assert statistics.median(ticks) < limit_s(0.1e-3, busy=0.1)
 
 
+@pytest.mark.vllm
 @pytest.mark.parametrize("keep", ["1", "0"])
 def test_a_scheduler_knows_what_the_one_before_it_learnt(
     keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from relserve.call.rel_tag import RelTag
@@ -108,6 +109,7 @@ def test_phases_of_two_rows():
     assert (rel.num_finished, rel.num_aborted, rel.output_cap) == (2, 0, 4)
 
 
+@pytest.mark.long
 def test_nothing_leaks_over_many_relqueries():
     ledger = RowLedger(kept=10)
     for i in range(100_000):

@@ -28,6 +28,7 @@ from tests.waiting import Limit, wait_until
 request = later("vllm.v1.request")
 testing = later("lab.made_up_worker")
 
+pytestmark = pytest.mark.vllm
 MODEL, TOKEN = str(MODEL_DIR), "0123456789abcdef"
 
 

@@ -41,6 +41,7 @@ def work(scheduler: Any, worker: testing.MadeUpWorker, ran: testing.WorkerRun, n
         testing.deliver(scheduler, output, worker.execute(output), ran)
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize("is_early", [True, False], ids=["early", "late"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: str, is_early: bool) -> None:
@@ -113,7 +114,7 @@ def test_sessions_that_pause_keep_no_row_waiting(variant: str) -> None:
     assert sum(name.startswith("short-") for name in ran.tokens) == 4
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("variant", VARIANTS[1:])
 def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
     """It holds memory and a seat, cannot be planned, and goes on once more comes."""

@@ -23,6 +23,7 @@ from tests.modules import later
 from tests.vllm_plugin.budget.random_budgets import RandomBudgets
 from tests.waiting import Limit
 
+pytestmark = pytest.mark.vllm
 testing = later("lab.made_up_worker")
 
 
@@ -46,7 +47,7 @@ def with_limits(seed: int) -> list[testing.MadeUpArrival]:
     return arrivals
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock", "dpu+aba"])
@@ -62,7 +63,7 @@ def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int,
     assert not scheduler.budgets.rows
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
 @pytest.mark.parametrize("name", ["slack", "lens", "static-40"])

@@ -69,7 +69,7 @@ def asking(number: int, wants: str | None, every: int, num_output: int) -> list[
     ]
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("caching", CHOOSING)
 @pytest.mark.parametrize("wants", ["kv", "hidden"])
 def test_one_that_insists_stalls_nobody(caching: str, wants: str) -> None:
@@ -79,7 +79,7 @@ def test_one_that_insists_stalls_nobody(caching: str, wants: str) -> None:
     assert pause <= 12
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("caching", ["fcfs", *CHOOSING])
 @pytest.mark.parametrize("cache", ["hybrid", "hidden"])
 @pytest.mark.parametrize("wants", ["kv", "hidden"])

@@ -32,7 +32,7 @@ def served(
     return scheduler, ran
 
 
-@pytest.mark.cells(5)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("caching", NAMES)
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
