@@ -88,6 +88,7 @@ def test_labels_may_be_values_of_many_types(labels: Any) -> None:
     assert summary_of(found)["right_answers"] == 3
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("label", "options", "function", "reply", "right"),
     [
@@ -113,6 +114,7 @@ def test_the_labels_type_tells_what_is_asked_and_how_it_compares(
     assert (found.function, summary_of(found)["right_answers"]) == (function, right)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("label", ["label", GOOD["label"], GOOD["label"].tolist()])
 def test_a_question_that_shows_the_labels_is_warned_of(label: Any) -> None:
     with pytest.warns(RelserveWarning, match=r"shows the model the right answers in \{label\}") as caught:

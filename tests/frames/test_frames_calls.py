@@ -233,6 +233,7 @@ def test_without_the_cache_all_is_asked_anew(tmp_path: Path, monkeypatch: pytest
         assert len(engine.submissions) == asked
 
 
+@pytest.mark.long
 def test_libraries_that_are_not_used_are_not_imported() -> None:
     code = """
 import sys

@@ -73,7 +73,7 @@ PANDAS: dict[str, Any] = {
 }
 
 
-@pytest.mark.cells(13)
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("kind", PANDAS)
 def test_pandas_values_read_as_in_sql(con: relserve.Connection, kind: str) -> None:
     frame = pd.DataFrame({"v": PANDAS[kind]})
