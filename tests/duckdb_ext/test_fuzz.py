@@ -1,6 +1,6 @@
 """Random templates, options, values and texts: no crash, no hang, no wrong type, DuckDB's own errors.
 
-The suite runs some hundred, always the same. `python -m benchmarks.fuzz` sets FUZZ_CASES=10000, which draws
+The suite runs a hundred, always the same. `python -m benchmarks.fuzz` sets FUZZ_CASES=10000, which draws
 new ones each time, and FUZZ_REPORT, where the counts go.
 """
 
@@ -30,7 +30,7 @@ from relserve.call.option_specs import OPTIONS
 from relserve.call.options import FUNCTIONS
 from relserve.errors import OptionError, RelserveError, UsageError
 
-NUM_CASES = int(os.environ.get("FUZZ_CASES", "150"))
+NUM_CASES = int(os.environ.get("FUZZ_CASES", "100"))
 TYPES = {
     "llm": str, "llm_filter": bool, "llm_classify": str, "llm_score": float, "llm_agg": str,
     "llm_int": int, "llm_double": float, "llm_bool": bool, "llm_date": datetime.date,
