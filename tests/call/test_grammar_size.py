@@ -61,6 +61,7 @@ def test_deep_types_are_refused_as_deep_schemas_are() -> None:
         parse_options("llm_extract", {"schema": "VARCHAR" + "[]" * 40})
 
 
+@pytest.mark.long
 def test_large_calls_are_checked_in_no_time() -> None:
     began_s = time.process_time()
     with pytest.raises(OptionError, match="choices have"):

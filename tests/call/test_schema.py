@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.call.answer_types import Extract
@@ -138,6 +138,7 @@ def test_a_fenced_block_is_read() -> None:
     assert (answer.value, answer.failure) == ('{"v": 1}', None)
 
 
+@settings(max_examples=50)
 @given(st.text(max_size=40))
 def test_any_reply_is_a_value_or_a_failure(reply: str) -> None:
     answer = extract({"v": "INTEGER", "t": ["VARCHAR"]}).parse(reply)
@@ -166,6 +167,7 @@ def test_what_fits_is_what_duckdb_takes_without_loss(kind: str, value: Any) -> N
         assert (found is None) == (value is None)
 
 
+@settings(max_examples=30)
 @given(st.integers())
 def test_samples_fit_their_schema_and_duckdb(seed: int) -> None:
     kind = extract(EVERYTHING)

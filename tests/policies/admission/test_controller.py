@@ -6,7 +6,7 @@ from math import inf, nan
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.errors import OptionError
@@ -229,6 +229,7 @@ def test_shares_decide_between_users() -> None:
     assert [r.request_id for r in its.done("a0", 1.0, 100).started] == ["b0"]
 
 
+@settings(max_examples=40)
 @given(st.data(), st.sampled_from(["in_time", "saber", "static-3"]), st.sampled_from(["last", "error"]))
 def test_everybody_starts_or_is_refused_once(data: st.DataObject, name: str, late: str) -> None:
     has_shares = name != "saber" and data.draw(st.booleans())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.policies.admission.fair import HELD_S, Presence, Shares
@@ -31,6 +31,7 @@ def serve(queues: dict[str, list[float]], weights: dict[str, float], budget: flo
     return got
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=30), st.sampled_from([0.5, 1.0, 3.0]))
 def test_splitting_ones_work_gains_no_more_than_one_request(cuts: list[float], weight: float) -> None:
     """One user asks 20 requests of 100; the other the same work whole, or in as many pieces as it likes."""
@@ -42,6 +43,7 @@ def test_splitting_ones_work_gains_no_more_than_one_request(cuts: list[float], w
     assert split["steady"] >= whole["steady"] - 100 * (1 + 1 / weight) - 1e-6
 
 
+@settings(max_examples=50)
 @given(st.lists(st.floats(1, 100), min_size=40, max_size=60), st.floats(0.2, 5))
 def test_shares_are_as_the_weights_within_one_request(lengths: list[float], weight: float) -> None:
     got = serve({"a": lengths, "b": lengths}, {"a": weight}, 0.3 * sum(lengths))

@@ -32,6 +32,7 @@ def noisy(speeds: np.ndarray, seed: int = 1) -> list[SpeedSample]:
     return [SpeedSample(float(load), float(v)) for load, v in zip(LOADS, speeds * factors, strict=True)]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("kind", "form", "start", "low"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.policies.scheduling.book import RelBook, RelQueryTotals
@@ -15,6 +15,7 @@ counts = st.integers(0, 3)
 events = st.lists(st.tuples(st.integers(0, 90), counts, counts, counts, st.booleans()), max_size=12)
 
 
+@settings(max_examples=50)
 @given(st.lists(events, max_size=20))
 def test_totals_and_slots_agree_with_a_recount(steps: list[list[tuple[int, int, int, int, bool]]]) -> None:
     book, alive = RelBook(), dict[str, RelState]()
