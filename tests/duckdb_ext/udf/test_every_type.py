@@ -50,6 +50,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize("value", AS_PRINTED)
 def test_it_reads_as_duckdb_prints_it(world: Made, value: str) -> None:
     ((said, printed),) = world.rows(f"SELECT llm('{{}}', v), v::VARCHAR FROM (SELECT {value} AS v)")

@@ -73,7 +73,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(9)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(("sql", "num_prompts", "num_relqueries"), FORMS, ids=[sql for sql, _, _ in FORMS])
 def test_every_form_gives_the_rows_of_the_plain_udf_in_one_relquery_a_call(
     sql: str, num_prompts: int, num_relqueries: int
@@ -83,6 +83,7 @@ def test_every_form_gives_the_rows_of_the_plain_udf_in_one_relquery_a_call(
     assert made.asked == (num_prompts, num_relqueries)
 
 
+@pytest.mark.long
 def test_threads_that_collect_in_any_order_make_the_same_prompt() -> None:
     made = make()
     sql = "SELECT g, llm_agg('J {}', body, max_chars := 1000000) FROM p, range(40) GROUP BY g"

@@ -62,6 +62,7 @@ def test_values_come_in_the_order_given_or_else_in_ascending_order(said: Made) -
     assert said.rows(sql) == [(1, "J \n1. x\n2. x\n3. y"), (2, "J \n1. x\n2. y"), (3, "J \n1. x")]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "clauses", ["ORDER BY id DESC)", ") FILTER (id >= 0)", ", max_tokens := 9 ORDER BY id)"]
 )
@@ -91,6 +92,7 @@ def test_equal_windows_are_asked_once_and_in_rounds_where_they_are_long(prefetch
     ]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("call", FORMS)
 def test_columns_are_named_as_the_text_writes_them(said: Made, call: str) -> None:
     said.rows(f"SELECT {call} FROM s")
@@ -143,6 +145,7 @@ def test_prepared_statements_and_many_parameters(said: Made) -> None:
     assert said.rows("FROM made") == [("Q \n1. x\n2. y\n3. x\n4. z",), ("R \n1. z\n2. x\n3. y\n4. x",)]
 
 
+@pytest.mark.long
 def test_views_and_macros_keep_working_and_on_another_connection(tmp_path: Any) -> None:
     path = str(tmp_path / "kept.duckdb")
     made = make(tables=False, path=path, script=echo)

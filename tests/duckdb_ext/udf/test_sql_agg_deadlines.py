@@ -58,7 +58,7 @@ def late(con: Connection) -> int:
     return int(found[0][2])
 
 
-@pytest.mark.cells(5)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "rows", "num_failed"),
     [
@@ -88,6 +88,7 @@ def test_groups_that_are_late_are_null_and_on_record(
         assert con.execute("SELECT state FROM llm_queries()").fetchall() == [("done",)]
 
 
+@pytest.mark.long
 def test_groups_that_were_in_time_stand() -> None:
     engine = ScriptedEngine(ok, chunk=1, pause_s=0.1)
     with connected(engine) as con:
@@ -96,6 +97,7 @@ def test_groups_that_were_in_time_stand() -> None:
         assert late(con) == rows.count((None,))
 
 
+@pytest.mark.long
 def test_a_group_whose_answers_are_not_combined_in_time_is_null_and_on_record_once() -> None:
     engine = CombinesNever(ok)
     with connected(engine) as con:
@@ -112,6 +114,7 @@ def test_no_round_follows_one_that_was_late() -> None:
         assert len(engine.submissions) == 1
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("parts", ["", f", {PARTS}"])
 def test_a_late_group_can_be_an_error(parts: str) -> None:
     with connected(silent()) as con, pytest.raises(RowError, match="the deadline passed"):

@@ -54,6 +54,7 @@ def test_what_it_keeps_applies_to_the_same_call(con: relserve.Connection) -> Non
     assert over.fetchall() == [(0,)]
 
 
+@pytest.mark.long
 def test_several_choices_and_a_name_of_with(con: relserve.Connection) -> None:
     call = f"llm_probs('Team? {{}}', text, choices := {TEAMS})"
     con.execute(
@@ -77,6 +78,7 @@ def test_explain_and_a_relation_that_nobody_reads_keep_nothing(
     assert names(tmp_path) == ["praise.json"]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("options", [{"prefetch": False}, {"memo": False}])
 def test_it_works_without_prefetch(
     options: dict[str, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -88,7 +90,7 @@ def test_it_works_without_prefetch(
     assert names(tmp_path) == ["praise.json"]
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -120,6 +122,7 @@ def test_mistakes_are_told_in_words(
     assert names(tmp_path) == []
 
 
+@pytest.mark.long
 def test_columns_may_have_the_names_of_its_parameters(con: relserve.Connection) -> None:
     con.execute("CREATE TABLE t AS SELECT text name, label truth, 1 AS data, 2 AS probability FROM rows")
     con.execute("FROM llm_calibrate('t', llm_prob('Praise? {}', name), truth, name := 'praise')").fetchall()

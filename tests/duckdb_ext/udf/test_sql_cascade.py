@@ -74,6 +74,7 @@ def test_a_good_small_model_decides_most_rows(con: relserve.Connection, large: S
     assert f"{large.num_prompts} of {NUM_ROWS} prompts asked" in told[0][3]
 
 
+@pytest.mark.long
 def test_rows_in_another_order_are_decided_the_same_and_nothing_is_asked_twice(
     con: relserve.Connection, large: ScriptedEngine
 ) -> None:
@@ -86,6 +87,7 @@ def test_rows_in_another_order_are_decided_the_same_and_nothing_is_asked_twice(
     assert large.num_prompts == NUM_ROWS, "a plain filter takes what the cascade asked, and asks the rest"
 
 
+@pytest.mark.long
 def test_a_dataframe_is_decided_as_its_table(con: relserve.Connection, large: ScriptedEngine) -> None:
     kept = con.sql(f"SELECT x, {FILTER}) FROM rows_ ORDER BY i").fetchall()
     num_asked = large.num_prompts
@@ -151,6 +153,7 @@ def test_after_a_crash_no_prompt_is_answered_twice(con: relserve.Connection, lar
     assert len(answered) == len(set(answered))
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -168,6 +171,7 @@ def test_other_statements_give_the_rows_of_the_plain_filter(con: relserve.Connec
     assert sorted(both[0], key=str) == sorted(both[1], key=str)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -214,6 +218,7 @@ def test_explain_tells_what_each_model_likely_answers(
     assert after["prompt_tokens"] == 0
 
 
+@pytest.mark.long
 def test_a_cap_goes_by_what_is_expected_of_each_model(
     con: relserve.Connection, large: ScriptedEngine
 ) -> None:

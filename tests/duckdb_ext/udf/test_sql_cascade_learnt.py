@@ -96,6 +96,7 @@ def test_words_that_mean_nothing_are_learnt_too(con: relserve.Connection, large:
     assert large.num_prompts < 0.6 * NUM_ROWS
 
 
+@pytest.mark.long
 def test_the_vectors_are_those_of_the_values_and_shared_with_llm_embed(con: relserve.Connection) -> None:
     con.sql(f"SELECT count(*) FROM rows_ WHERE {FILTER}").fetchall()
     con.sql("SELECT llm_embed(x) FROM rows_").fetchall()
@@ -121,6 +122,7 @@ def test_what_is_learnt_labels_rows(con: relserve.Connection, large: ScriptedEng
     assert large.num_prompts < NUM_ROWS / 2
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("cascade", ["embedding", "small"])
 def test_most_scores_are_within_the_error_of_the_large_models(
     con: relserve.Connection, large: ScriptedEngine, cascade: str
@@ -153,6 +155,7 @@ def test_without_what_learns_it_says_how_to_install_it(
         con.sql(f"SELECT {FILTER} FROM rows_").fetchall()
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

@@ -56,6 +56,7 @@ def break_off() -> None:
     raise RuntimeError("the engine broke off")
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("cascade", ["small", "embedding"])
 @pytest.mark.parametrize("at", [30, 130])
 def test_after_ctrl_c_no_prompt_is_answered_twice(

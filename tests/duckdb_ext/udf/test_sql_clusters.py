@@ -41,6 +41,7 @@ def _sets(rows: list[tuple[int, object]]) -> dict[object, set[int]]:
     return found
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("k", ["2", "NULL"])
 def test_rows_of_similar_meaning_are_together(con: relserve.Connection, k: str) -> None:
     rows = con.sql(f"SELECT id, cluster FROM llm_cluster('mails', body, k := {k})").fetchall()
@@ -58,6 +59,7 @@ def test_vectors_are_clustered_as_they_are(con: relserve.Connection) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("about", ["", ", about := NULL"])
 def test_topics_are_named_by_the_model(con: relserve.Connection, about: str) -> None:
     rows = con.sql(f"SELECT id, topic FROM llm_topics('mails', body, k := 2{about})").fetchall()

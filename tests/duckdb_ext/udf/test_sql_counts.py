@@ -31,6 +31,7 @@ def con() -> relserve.Connection:
     return con
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("told", CALLS)
 def test_a_wrong_number_of_rows_is_told(con: relserve.Connection, told: str) -> None:
     for given in WRONG:
@@ -48,6 +49,7 @@ def test_a_wrong_number_of_ranks_is_told(con: relserve.Connection) -> None:
             con.sql(TOP.format("mails", given)).fetchall()
 
 
+@pytest.mark.long
 def test_no_number_is_all_rows_but_of_partners(con: relserve.Connection) -> None:
     for told, call in CALLS.items():
         if "join" not in told:
@@ -59,6 +61,7 @@ def test_no_number_is_all_rows_but_of_partners(con: relserve.Connection) -> None
         con.sql(DEDUP.format("mails", "NULL")).fetchall()
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("call", [*CALLS.values(), TOP])
 def test_an_empty_table_gives_no_rows(con: relserve.Connection, call: str) -> None:
     assert con.sql(call.format("none", "2")).fetchall() == []

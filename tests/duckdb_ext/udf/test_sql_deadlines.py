@@ -34,7 +34,7 @@ def seconds_told(engine: ScriptedEngine) -> list[float | None]:
     return [None if deadline_s is None else deadline_s - time.time() for deadline_s in told]
 
 
-@pytest.mark.cells(10)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("function", [name for name, spec in FUNCTIONS.items() if not spec.model])
 @pytest.mark.parametrize(
     ("given", "seconds"),
@@ -51,6 +51,7 @@ def test_every_function_takes_one(function: str, given: str, seconds: float | No
     assert seconds_told(engine) == [seconds if seconds is None else pytest.approx(seconds, abs=10)]
 
 
+@pytest.mark.long
 def test_rows_that_are_late_are_null_and_on_record() -> None:
     with connected(ScriptedEngine(echo, chunk=1, pause_s=0.15)) as con:  # 4.5 s in all
         with pytest.warns(RowsFailedWarning, match="rows failed and are NULL: [0-9]+ past the deadline"):
@@ -94,6 +95,7 @@ def test_bad_values_fail_before_anything_is_asked(refusing: Made, call: str, giv
     assert refusing.asked == (0, 0)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("deadline", [30, "30 s", timedelta(seconds=30)])
 def test_a_connection_has_a_default_that_a_call_can_change(deadline: Any) -> None:
     engine = ScriptedEngine(echo)

@@ -31,6 +31,7 @@ def test_vectors_are_of_one_length_and_lists_of_floats(con: relserve.Connection)
     assert (kind, size, length) == ("FLOAT[]", 256, pytest.approx(1.0, abs=1e-4))
 
 
+@pytest.mark.long
 def test_many_vectors_of_chunks_with_null_are_those_of_a_dataframe(con: relserve.Connection) -> None:
     texts = "CASE WHEN i % 5 > 0 THEN 'mug ' || i END AS x"
     con.execute(f"CREATE TABLE many AS SELECT {texts} FROM range(5000) t(i)")
@@ -83,6 +84,7 @@ def mails(con: relserve.Connection) -> relserve.Connection:
     return con
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("place", ["'mails', body", "'vectors', v"])
 def test_a_column_of_vectors_is_compared_as_it_is(mails: relserve.Connection, place: str) -> None:
     assert mails.sql(f"SELECT id FROM llm_similar({place}, {LATE}, k := 2)").fetchall() == [(5,), (1,)]
@@ -90,6 +92,7 @@ def test_a_column_of_vectors_is_compared_as_it_is(mails: relserve.Connection, pl
     assert len(mails.sql(f"FROM llm_dedup({place}, similarity := 1.1)").fetchall()) == 5
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("place", ["'mails', body", "'vectors', v"])
 def test_each_row_has_its_most_similar_partners(mails: relserve.Connection, place: str) -> None:
     mails.execute(

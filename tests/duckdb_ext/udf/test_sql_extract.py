@@ -111,6 +111,7 @@ def test_one_relquery_whatever_fields_are_read() -> None:
     assert made.asked == (40, 1)
 
 
+@pytest.mark.long
 def test_the_scripted_engine_answers_the_same_each_time() -> None:
     sql = "SELECT llm_extract('{}', title, schema := $1) FROM p ORDER BY id"
     first, second = make().rows(sql, [BEER]), make(prefetch=False).rows(sql, [BEER])
@@ -162,6 +163,7 @@ def test_a_missing_schema_on_the_raw_connection(made: Made) -> None:
         made.con.raw.execute("SELECT llm_extract('{}', body) FROM p").fetchall()
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("function", "reply", "value"),
     [
@@ -185,6 +187,7 @@ def test_functions_of_one_type(function: str, reply: str, value: Any) -> None:
     assert made.asked == (40, 1)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("function", "reply"),
     [("llm_int", "2.5"), ("llm_int", "twelve"), ("llm_double", '"1e999"'), ("llm_date", '"2023-02-29"'),

@@ -70,6 +70,7 @@ def matches() -> list[tuple[int, int]]:
     return [(i, j) for i in range(NUM_ITEMS) for j in range(NUM_GROUPS) if is_match(i, j)]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("strategy", ["classify", "blocks", "auto"])
 def test_a_join_has_its_rows_for_few_prompts(
     con: relserve.Connection, large: ScriptedEngine, strategy: str
@@ -82,6 +83,7 @@ def test_a_join_has_its_rows_for_few_prompts(
     assert "F1 against pairs about 1.00" in told
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("given", ["", ", join := 'pairs'", ", join := NULL"])
 def test_nothing_is_approximated_unless_asked(
     con: relserve.Connection, large: ScriptedEngine, given: str
@@ -92,6 +94,7 @@ def test_nothing_is_approximated_unless_asked(
     assert con.sql("SELECT function, join_plan FROM llm_queries()").fetchall() == [("llm_filter", None)]
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -121,6 +124,7 @@ def test_a_limit_has_as_many_rows_of_the_join(con: relserve.Connection) -> None:
     assert set(rows) <= set(matches())
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("strategy", ["classify", "blocks", "candidates", "auto"])
 def test_a_plan_that_does_not_agree_leaves_pairs_and_says_so(
     con: relserve.Connection, large: ScriptedEngine, strategy: str
@@ -173,6 +177,7 @@ def test_a_long_answer_is_asked_in_parts(con: relserve.Connection, large: Script
     assert con.sql("FROM llm_errors()").fetchall() == []
 
 
+@pytest.mark.long
 def test_prompts_without_an_answer_leave_pairs(con: relserve.Connection, large: ScriptedEngine) -> None:
     def refuses(prompt: str, submission: Submission) -> str | Failure:
         if _PAIR.search(prompt):
@@ -196,6 +201,7 @@ def test_a_pair_that_fails_is_null_on_record(con: relserve.Connection, large: Sc
     ]
 
 
+@pytest.mark.long
 def test_a_cap_holds_for_lists_and_pairs_together(con: relserve.Connection, large: ScriptedEngine) -> None:
     with pytest.warns(RowsFailedWarning):
         rows = con.sql(f"SELECT {joined('classify', ', max_rows := 120')} FROM a, b").fetchall()

@@ -42,6 +42,7 @@ def test_a_quote_is_a_varchar_in_the_text_and_the_same_text_is_asked_once(made: 
     assert made.rows("SELECT count(*) FROM llm_errors()") == [(0,)]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("text", ODD)
 def test_offsets_are_characters_as_sql_counts_them(text: str) -> None:
     said = text[1:3].strip() or text[1]
@@ -89,6 +90,7 @@ def test_rows_of_one_prompt_and_other_values_are_two_questions() -> None:
     assert made.asked == (2, 1)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("memo", [True, False])
 def test_each_row_s_grammar_has_the_values_that_the_template_puts_in(memo: bool) -> None:
     asked: list[Any] = []

@@ -23,6 +23,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("call", "user", "assistant"), CALLS)
 def test_examples_stand_before_each_row(made: Made, call: str, user: str, assistant: str) -> None:
     made.rows(f"SELECT {call} FROM p WHERE id < 3")

@@ -31,6 +31,7 @@ PRINTED_ALIKE = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(12)
 @pytest.mark.parametrize("expression", PRINTED_ALIKE)
 def test_value_reads_as_duckdb_prints_it(made: Made, expression: str) -> None:
     ((answer, printed),) = made.rows(f"SELECT llm('{{}}', {expression}), ({expression})::VARCHAR")

@@ -81,6 +81,7 @@ def called(function: str, argument: str, given: str) -> str:
     return f"SELECT {function}({text}) FROM mails" if function == "llm_rank" else f"FROM {function}({text})"
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("function", CALLS)
 def test_each_wrong_argument_is_named(con: relserve.Connection, function: str) -> None:
     for argument in CALLS[function]:
