@@ -146,7 +146,7 @@ def late() -> Iterator[Made]:
     made.con.close()
 
 
-@pytest.mark.cells(24)
+@pytest.mark.cells(8)
 @pytest.mark.parametrize("sql", BY_NO_ANSWER)
 def test_only_the_rows_that_come_out_are_asked(late: Made, plain: Made, sql: str) -> None:
     before = late.engine.num_prompts
@@ -158,12 +158,13 @@ def test_only_the_rows_that_come_out_are_asked(late: Made, plain: Made, sql: str
     assert late.engine.num_prompts - before <= len(rows) * sql.count("llm_bool") + len(rows)
 
 
-@pytest.mark.cells(12)
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("sql", BY_AN_ANSWER)
 def test_where_an_answer_decides_the_rows_are_those_of_the_text(late: Made, plain: Made, sql: str) -> None:
     assert late.rows(sql) == plain.rows(sql)
 
 
+@pytest.mark.long
 def test_the_order_holds_where_duckdb_need_not_keep_that_of_a_table() -> None:
     made = fresh()
     made.con.execute("SET preserve_insertion_order = false")
@@ -177,6 +178,7 @@ def test_the_order_holds_where_duckdb_need_not_keep_that_of_a_table() -> None:
     assert rows == [(g, str(g)) for g in range(89_999, -1, -1)]
 
 
+@pytest.mark.long
 def test_ties_and_random_orders_give_as_many_rows_and_their_answers() -> None:
     for order, limit in (("g", 60), ("random()", 60), ("g, random()", "10%"), ("hash(body)", 60)):
         made = fresh()
@@ -186,6 +188,7 @@ def test_ties_and_random_orders_give_as_many_rows_and_their_answers() -> None:
         assert made.engine.num_prompts == len(rows)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("sql", "parameters"),
     [
@@ -206,6 +209,7 @@ def test_parameters_keep_their_values(plain: Made, sql: str, parameters: Any) ->
     assert relation.engine.num_prompts <= 60
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "sql",
     [

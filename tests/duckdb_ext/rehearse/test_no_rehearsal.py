@@ -45,6 +45,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_statement_without_calls_is_evaluated_once(world: Made, seen: list[int], text: str) -> None:
     world.rows(text)
@@ -52,6 +53,7 @@ def test_a_statement_without_calls_is_evaluated_once(world: Made, seen: list[int
     assert world.asked == (0, 0)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "read",
     [
@@ -73,6 +75,7 @@ def test_explain_evaluates_nothing_where_no_call_is_made(world: Made, seen: list
     assert seen == []
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -125,6 +125,7 @@ def test_a_relquery_reads_done_while_its_rows_are_still_read() -> None:
     assert [each.num_distinct for each in made.con.session.history.queries()] == [ROWS]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("call", "functions", "num_asked"),
     [

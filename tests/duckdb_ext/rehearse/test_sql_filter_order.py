@@ -36,7 +36,7 @@ def _in_order(num_rows: int, shares: tuple[int, ...]) -> int:
     return asked
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("shares", [(80, 10), (10, 80), (50, 51), (90, 50, 10), (10, 90, 50), (97, 95)])
 def test_within_a_tenth_of_the_best_order(shares: tuple[int, ...]) -> None:
     made = made_of(ROWS)
@@ -54,6 +54,7 @@ def test_with_a_limit() -> None:
     assert made.engine.num_prompts <= 2 * _least(num_rows, 80, 10)
 
 
+@pytest.mark.long
 def test_what_was_learned_helps_the_next_statement() -> None:
     made = made_of(ROWS)
     made.rows(f"SELECT id FROM t WHERE g < 5 AND {_where(80, 10)}")
@@ -84,6 +85,7 @@ FORMS = (
 )
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("sql", FORMS)
 def test_forms(sql: str) -> None:
     made, plain = made_of(3000), made_of(3000, prefetch=False)
@@ -124,6 +126,7 @@ def test_data_that_changes_while_it_asks() -> None:
     made.con.close()  # the script holds the connection
 
 
+@pytest.mark.long
 def test_a_file_whose_columns_are_dictionaries(tmp_path: Any) -> None:
     """DuckDB may call functions on a dictionary instead of on rows; what is side by side must stay so."""
     path = str(tmp_path / "kept.db")

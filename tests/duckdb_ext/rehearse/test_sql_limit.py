@@ -19,6 +19,7 @@ ROWS = 10_000
 FILTER = "llm_filter('a 10 {}', x)"
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("share", [1, 10, 50, 90])
 def test_at_most_twice_the_least(share: int) -> None:
     made = made_of(ROWS)
@@ -46,6 +47,7 @@ FORMS = {
 }
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
     sql, num_rows = FORMS[name][0].format(f=FILTER), FORMS[name][1]
@@ -104,6 +106,7 @@ def test_relations() -> None:
     assert made.engine.num_prompts < 6 * good[9]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "sql", ["CREATE TABLE n AS {}", "CREATE TABLE n (id BIGINT); INSERT INTO n {}", "CREATE TABLE n AS ({})"]
 )
@@ -128,6 +131,7 @@ WHOLE = (
 )
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("sql", WHOLE)
 def test_what_needs_all_rows_sees_all_rows(sql: str) -> None:
     made, plain = made_of(3000), made_of(3000, prefetch=False)
@@ -147,6 +151,7 @@ NULLS = (
 )
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("sql", NULLS)
 def test_null_is_not_taken_for_an_answer(sql: str) -> None:
     assert made_of(3000).rows(sql) == made_of(3000, prefetch=False).rows(sql)
@@ -219,6 +224,7 @@ def test_rows_deleted_after_the_last_rehearsal(monkeypatch: pytest.MonkeyPatch) 
     made.con.close()
 
 
+@pytest.mark.long
 def test_many_threads_and_row_groups() -> None:
     made = made_of(500_000)
     made.con.execute("SET threads = 4")

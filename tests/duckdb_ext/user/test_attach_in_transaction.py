@@ -13,6 +13,7 @@ from relserve.errors import UsageError
 from relserve.session.session import Session
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("last", ["SELECT 1", "CREATE TABLE t (i INT)", "SELECT no_such_column"])
 def test_an_open_transaction_is_refused_and_stays_as_it_is(last: str) -> None:
     session = Session(lambda model: ScriptedEngine(script=echo))
@@ -29,6 +30,7 @@ def test_an_open_transaction_is_refused_and_stays_as_it_is(last: str) -> None:
         assert ours.execute("ROLLBACK; SELECT llm('{}', 1)").fetchall() == [("1",)]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "index",
     [

@@ -53,7 +53,7 @@ def world() -> Iterator[Made]:
     made.con.close()
 
 
-@pytest.mark.cells(8)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script[0])
 def test_rows_are_those_of_connect(theirs: Any, world: Made, script: tuple[str, ...]) -> None:
     engine = ScriptedEngine(script=echo)

@@ -118,6 +118,7 @@ def test_an_open_transaction_goes_on(slow: Slow) -> None:
     assert con.execute("SELECT id FROM empty").fetchall() == [(5,)]
 
 
+@pytest.mark.long
 def test_what_writes_writes_to_the_end(slow: Slow) -> None:
     con = slow.con
     text = "INSERT INTO empty(id, body) SELECT i, llm('x {}', i) FROM range(50000) t(i) RETURNING body"

@@ -88,6 +88,7 @@ def test_interrupt_from_another_thread(name: str, prefetch: bool, limit_s: Limit
     assert len(made.rows("SELECT llm('next {}', 1)")) == 1
 
 
+@pytest.mark.long
 def test_two_threads_on_one_connection() -> None:
     made = make(chunk=100, pause_s=0.001)
     expected = {k: make(prefetch=False).rows(_query(k)) for k in range(2)}

@@ -48,6 +48,7 @@ def test_behaves_like_a_connection(made: Made) -> None:
         con.no_such_method()
 
 
+@pytest.mark.long
 def test_a_reader_nearby_of_which_the_text_says_nothing_does_no_harm(made: Made) -> None:
     r = _reader()  # its name is a letter of "order"
     made.con.register("o", _reader())
@@ -58,6 +59,7 @@ def test_a_reader_nearby_of_which_the_text_says_nothing_does_no_harm(made: Made)
     assert r.read_all().num_rows == 0
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("method", ["execute", "sql"])
 def test_views_over_what_can_be_read_once_are_read_once(made: Made, method: str) -> None:
     made.con.register("once", _reader())
@@ -70,6 +72,7 @@ def test_views_over_what_can_be_read_once_are_read_once(made: Made, method: str)
     assert made.rows("SELECT next_one(), llm('{}', 'x' || range) FROM range(2)") == [(1, "x0"), (2, "x1")]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "parameters"),
     [
@@ -255,6 +258,7 @@ def test_a_short_name_of_a_view_is_no_part_of_other_words(made: Made) -> None:
     assert made.con._indirect_calls.mentions('SELECT "RATE"(1) FROM "V"')
 
 
+@pytest.mark.long
 def test_views_and_macros_that_threads_make_at_once_are_all_known(made: Made) -> None:
     def makes(number: int) -> None:
         with made.con.cursor() as con:
@@ -270,6 +274,7 @@ def test_views_and_macros_that_threads_make_at_once_are_all_known(made: Made) ->
             assert made.con._indirect_calls.mentions(f"SELECT m{number}_{each}(1)")
 
 
+@pytest.mark.long
 def test_complete_runs_a_result_to_its_end(made: Made) -> None:
     made.con.execute("SELECT llm('x {}', id, on_error := 'raise') FROM p").complete()
     assert made.engine.num_prompts == 10000
@@ -285,6 +290,7 @@ def test_read_only_database(tmp_path: Path) -> None:
     con.close()
 
 
+@pytest.mark.long
 def test_attach_twice(made: Made) -> None:
     other = ScriptedEngine()
     again = attach(made.con, Session(lambda model: other), progress=False)

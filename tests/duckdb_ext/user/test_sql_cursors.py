@@ -75,6 +75,7 @@ def test_cursors_share_the_functions_in_the_catalog(made: Made) -> None:
     assert len(_functions_in_catalog(plain)) == len(before) / 2
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("text", ["SELECT llm('x {}', id) FROM p", "BEGIN; SELECT llm('x {}', 1)"])
 def test_a_closed_cursor_is_freed(made: Made, text: str) -> None:
     def read_and_close(cursor: Connection) -> None:
@@ -86,6 +87,7 @@ def test_a_closed_cursor_is_freed(made: Made, text: str) -> None:
     assert made.rows("SELECT llm('x {}', 1)") == [("x 1",)]
 
 
+@pytest.mark.long
 def test_dropped_cursors_are_freed_once_they_are_read(made: Made) -> None:
     read, _ = _used(made, lambda cursor: cursor.execute("SELECT llm('x {}', 1)").fetchall())
     unread, reader = _used(made, _sql_reader)

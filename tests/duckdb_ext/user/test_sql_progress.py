@@ -49,6 +49,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.endswith("\r")  # cleared
 
 
+@pytest.mark.cells(1)
 @pytest.mark.filterwarnings("ignore::relserve.RowsFailedWarning")
 @pytest.mark.parametrize(("wanted", "screen"), [(None, io.StringIO()), (False, Terminal())])
 def test_nothing_where_nobody_looks(
@@ -57,6 +58,7 @@ def test_nothing_where_nobody_looks(
     assert run(monkeypatch, wanted, screen, SQL) == ""
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::relserve.RowsFailedWarning")
 def test_one_line_at_the_end_where_output_goes_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     text = run(monkeypatch, True, io.StringIO(), SQL)
@@ -71,6 +73,7 @@ def test_a_line_now_and_then_where_output_goes_to_a_file(monkeypatch: pytest.Mon
     assert re.search(r"about \d+ s left$", lines[0])
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::relserve.RowsFailedWarning")
 def test_many_small_relqueries_are_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "; ".join(f"SELECT llm('{i} {{}}', body) FROM p LIMIT 300" for i in range(5))

@@ -35,6 +35,7 @@ SQL = "SELECT llm_filter('x {}', id) FROM p WHERE id < 100"
 TEXT = "20 of 100 rows failed and are NULL: 10 over context, 10 unparsable; see llm_errors(), statement 1"
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     "run",
     [
@@ -73,6 +74,7 @@ def test_several_calls_count_as_answers(bad: Made) -> None:
     assert "4,000 of 20,000 answers failed" in str(warning.message)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "sql",
     ["SELECT llm_filter('x {}', id * 10) FROM p", "SELECT llm('x {}', NULL)", "SELECT 1",

@@ -109,6 +109,7 @@ def test_rows_that_fail_are_counted_and_an_engine_that_dies_is_an_error_without_
     assert "secret" not in "".join(each.to_json() for each in spans.get_finished_spans())
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_relations_and_duckdbs_threads_have_the_span_of_their_statement(spans: Any, prefetch: bool) -> None:
     con = connected(ScriptedEngine(), prefetch)
@@ -148,6 +149,7 @@ def test_what_asks_nothing_has_no_span(spans: Any) -> None:
     assert len(named(spans, "statement")) == 1
 
 
+@pytest.mark.long
 def test_questions_are_asked_below_the_statement_in_which_they_are(spans: Any) -> None:
     class Asking(Recorded):
         def __call__(self, questions: Any, con: Any, session: Session, *args: Any, **options: Any) -> Any:
@@ -166,6 +168,7 @@ def test_questions_are_asked_below_the_statement_in_which_they_are(spans: Any) -
         assert is_below(relquery, statement)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_an_interrupted_statement_has_not_failed(spans: Any, prefetch: bool) -> None:
     engine = ScriptedEngine(pause_s=0.05)
