@@ -36,6 +36,7 @@ def records(con: duckdb.DuckDBPyConnection, columns: str) -> list[tuple[object, 
     return con.execute(f"SELECT {columns} FROM llm_queries()").fetchall()
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_call_site_is_one_relquery_whatever_its_chunks(
     installed: Installed, service: Service, threads: int
@@ -100,6 +101,7 @@ def test_explain_in_the_shell_asks_nothing_of_constants_either(
     assert service.engine.num_prompts == 1
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("sql", WRONG)
 def test_a_wrong_call_is_told_why(installed: Installed, service: Service, sql: str) -> None:
     with installed.connect(service) as con, pytest.raises(duckdb.Error) as raised:
@@ -108,6 +110,7 @@ def test_a_wrong_call_is_told_why(installed: Installed, service: Service, sql: s
     assert service.engine.num_prompts == 0
 
 
+@pytest.mark.long
 def test_an_unknown_option_is_answered_with_those_there_are(installed: Installed, service: Service) -> None:
     for function in FUNCTIONS:
         with installed.connect(service) as con, pytest.raises(duckdb.Error) as raised:
@@ -215,6 +218,7 @@ def test_a_closed_database_leaves_no_socket_open(installed: Installed, service: 
     wait_until(lambda: service.num_open == 0)
 
 
+@pytest.mark.long
 def test_many_connections_keep_few_sockets_open(installed: Installed, service: Service) -> None:
     with installed.connect(service) as con:
         for i in range(80):

@@ -79,6 +79,7 @@ def test_each_compiler_builds_a_file_for_both_hosts(
         assert installed.shell(service, "SELECT llm('<{}>', 7) AS a;", "-csv").out == "a\n<7>\n"
 
 
+@pytest.mark.long
 def test_the_compiler_has_nothing_to_complain_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_build, "FLAGS", [*shell_build.FLAGS, "-Werror", "-Wpedantic", "-Wshadow"])
     assert build(tmp_path, header(sys.executable)).stat().st_size > 20_000
@@ -110,6 +111,7 @@ def test_how_to_load_names_files_that_are_there(installed: Installed) -> None:
         assert path.is_file()
 
 
+@pytest.mark.long
 def test_the_command_says_what_to_type(tmp_path: Path) -> None:
     done = relserve("shell", "--install", "--out", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
@@ -140,6 +142,7 @@ def test_the_first_call_starts_the_engine(installed: Installed) -> None:
         assert shown.count('"model": "scripted"') == 1
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("own_engines")
 def test_another_release_is_told_what_to_do() -> None:
     start = [sys.executable, "-m", "relserve", "engine", "start", "--model", "scripted", "--print-socket"]
@@ -166,6 +169,7 @@ def test_a_model_that_is_not_there(installed: Installed) -> None:
             con.execute("SELECT llm('{}', 1)").fetchall()
 
 
+@pytest.mark.long
 def test_a_python_that_is_gone(tmp_path: Path) -> None:
     with connect(built_for(tmp_path / "python", tmp_path)) as con:
         with pytest.raises(duckdb.Error, match=r"cannot run .*python, with which relserve was"):
@@ -184,6 +188,7 @@ def test_a_start_that_fails_is_tried_once_whatever_the_threads(tmp_path: Path) -
     assert len(begun.read_text().split()) == 1
 
 
+@pytest.mark.long
 def test_ctrl_c_while_the_engine_starts(tmp_path: Path) -> None:
     slow, begun = tmp_path / "slow", tmp_path / "begun"
     slow.write_text(f"#!/bin/sh\necho $$ >> {begun}; exec sleep 600\n")

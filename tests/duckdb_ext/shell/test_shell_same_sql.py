@@ -89,7 +89,7 @@ def in_the_shell(installed: Installed, scripted: Service, folder: Path) -> dict[
     return results
 
 
-@pytest.mark.cells(16)
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("case", SMALL, ids=[case.sql[:90] for case in SMALL])
 def test_in_python(con: duckdb.DuckDBPyConnection, case: Case) -> None:
     con.execute("DROP TABLE IF EXISTS made; DROP TABLE IF EXISTS tt;" + SMALL_TABLES)
@@ -99,7 +99,7 @@ def test_in_python(con: duckdb.DuckDBPyConnection, case: Case) -> None:
     assert in_order(case, rows) == in_order(case, case.rows)
 
 
-@pytest.mark.cells(16)
+@pytest.mark.cells(5)
 @needs_aggregates
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("case", ON_LARGE_TABLES)
@@ -125,7 +125,7 @@ def test_without_an_order_values_are_sorted_whichever_thread_ends_the_group(
     assert len(answers) == 1
 
 
-@pytest.mark.cells(16)
+@pytest.mark.cells(6)
 @needs_shell
 @pytest.mark.parametrize("case", IN_THE_SHELL, ids=[case.sql[:90] for case in IN_THE_SHELL])
 def test_in_the_stock_shell(in_the_shell: dict[str, Path], case: Case) -> None:
