@@ -29,6 +29,7 @@ def unlucky_sevens(prompt: str, submission: Submission) -> str | Failure:
     return UNLUCKY if "7" in prompt else prompt
 
 
+@pytest.mark.long
 def test_ray_59194_one_over_long_prompt_does_not_kill_the_job() -> None:
     made = make(tables=False, script=echo, max_prompt_chars=1000)
     made.rows(
@@ -102,6 +103,7 @@ def test_flock_154_a_wrong_call_says_what_is_wrong_and_where() -> None:
     assert "Put {} where the value belongs" in said
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("reply", ["", "   ", "[]", "no idea"])
 def test_flock_213_an_empty_or_invalid_reply_costs_its_own_row_only(reply: str) -> None:
     made = make(tables=False, script=lambda p, s: reply if p.endswith("3?") else by_digit(p, s))
@@ -123,6 +125,7 @@ def test_flock_226_works_on_a_read_only_database(tmp_path: Path) -> None:
         made.rows("INSERT INTO mails VALUES (llm('new'))")
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_duckdb_10120_udf_in_where_is_called_once_per_distinct_input(prefetch: bool) -> None:
     made = make(prefetch, tables=False, script=echo)
@@ -193,6 +196,7 @@ print("alive")
 """
 
 
+@pytest.mark.long
 def test_duckdb_python_530_registering_cursor_freed_does_not_segfault() -> None:
     assert run(FREED) == "[('b 2',)]\nalive"
 
@@ -226,6 +230,7 @@ def test_lotus_139_a_prompt_without_any_column_is_said(recwarn: pytest.WarningsR
     assert told == [warning]  # without a table it is meant
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("reply", ["Traditional School", "traditional", "It is a Charter.", "1"])
 def test_blendsql_31_answers_stay_inside_choices(reply: str) -> None:
     made = make(tables=False, script=lambda prompt, submission: reply)

@@ -77,6 +77,7 @@ def both(hostile_file: Path, tmp_path: Path) -> Iterator[tuple[relserve.Connecti
         con.close()
 
 
+@pytest.mark.long
 def test_every_function_answers_as_in_a_file_without_such_macros(
     both: tuple[relserve.Connection, relserve.Connection],
 ) -> None:
@@ -156,6 +157,7 @@ def test_every_function_in_a_stand_in_for_llm_agg_has_too() -> None:
     assert all(map(_is_ours, found)), found
 
 
+@pytest.mark.long
 def test_every_sql_text_of_the_tree_names_functions_in_full() -> None:
     """Whatever may run on a user's connection; SQLite has no schemas of functions."""
     root = Path(relserve.__file__).parents[1]

@@ -47,14 +47,14 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-@pytest.mark.cells(60)
+@pytest.mark.cells(24)
 @pytest.mark.parametrize("case", SMALL, ids=[case.sql[:90] for case in SMALL])
 def test_small_tables(trio: dict[str, Made], case: Case) -> None:
     assert case.rows is not None
     check(trio, case, case.rows)
 
 
-@pytest.mark.cells(24)
+@pytest.mark.cells(8)
 @pytest.mark.parametrize("case", LARGE, ids=[case.sql[:90] for case in LARGE])
 def test_large_tables(trio: dict[str, Made], oracle: duckdb.DuckDBPyConnection, case: Case) -> None:
     reset(oracle, True)

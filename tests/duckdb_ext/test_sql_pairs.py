@@ -21,6 +21,7 @@ JOINS = [
 ]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("sql", "num_pairs"), JOINS, ids=[sql for sql, _ in JOINS])
 def test_a_join_by_llm_filter_asks_each_distinct_pair_once(sql: str, num_pairs: int) -> None:
     results = []

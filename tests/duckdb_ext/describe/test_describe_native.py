@@ -41,7 +41,7 @@ def test_the_number_of_a_release_says_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert native.is_trusted()
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "wrong",
     [

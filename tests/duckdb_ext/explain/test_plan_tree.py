@@ -45,7 +45,7 @@ def made(world: Made) -> Iterator[Made]:
     world.con.execute("RESET explain_output")
 
 
-@pytest.mark.cells(14)
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("output", ["physical_only", "optimized_only", "all"])
 @pytest.mark.parametrize("call", CALLS)
 def test_the_plan_shows_the_call_as_it_was_written(made: Made, call: str, output: str) -> None:
@@ -57,6 +57,7 @@ def test_the_plan_shows_the_call_as_it_was_written(made: Made, call: str, output
     assert made.asked == (0, 0)
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_relations_plan_too(made: Made, call: str) -> None:
     relation = made.con.sql(f"SELECT {call} FROM p")
@@ -66,6 +67,7 @@ def test_a_relations_plan_too(made: Made, call: str) -> None:
     assert not any(word in plan for word in HIDDEN)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "call",
     [
@@ -106,6 +108,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("width", [None, 60, 80, 200])
 def test_plan_and_table_fit_the_screen(
     made: Made, monkeypatch: pytest.MonkeyPatch, width: int | None

@@ -67,6 +67,7 @@ SURE = [
 ]
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize(("sql", "expected"), SURE)
 def test_sites_that_no_answer_decides_about(world: Made, sql: str, expected: list[Any]) -> None:
     rows = explain(world, sql)
@@ -74,6 +75,7 @@ def test_sites_that_no_answer_decides_about(world: Made, sql: str, expected: lis
     assert not any(row["at_most"] for row in rows)
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize(("sql", "expected"), [case for case in SURE if case[1] and "INTO z" not in case[0]])
 def test_the_numbers_are_those_of_the_run(world: Made, sql: str, expected: list[Any]) -> None:
     before = len(world.con.session.history.queries())
@@ -143,6 +145,7 @@ def test_what_no_rehearsal_reaches_is_shown_without_numbers(world: Made) -> None
     assert "unknown" in str(world.con.explain_llm(sql))
 
 
+@pytest.mark.long
 def test_made_up_answers_leave_no_answer_behind() -> None:
     made = make(chunk=1000)
     sql = "SELECT count(*) FROM p WHERE llm_filter('a {}', body) AND llm('b {}', title) IS NOT NULL"

@@ -79,6 +79,7 @@ def test_another_form_of_the_same_expression_is_no_change(
     assert relserve.materialize(con, "tickets", "kind", form).asked == 1
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("on_change", ["ask", "keep"])
 def test_a_model_with_other_files_is_a_change(
     con: relserve.Connection, engine: ScriptedEngine, on_change: str
@@ -135,6 +136,7 @@ def test_explain_tells_what_a_refresh_would_ask(con: relserve.Connection, engine
     assert engine.num_prompts == 5
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -143,6 +143,7 @@ def test_a_table_that_is_made_anew_takes_the_answers_that_it_had(
     assert kinds(con) == [(i, f"Kind of message {i}") for i in range(6)]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("expression", "answer"),
     [

@@ -25,6 +25,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("before", "sql"), ATTACKS)
 def test_nothing_but_the_named_table_is_read_or_changed(before: str, sql: str) -> None:
     with connect(engine=ScriptedEngine(lambda prompt, submission: sql), progress=False) as con:

@@ -47,6 +47,7 @@ def test_a_question_becomes_rows_and_is_on_record() -> None:
     assert con.execute(joined).fetchall() == [("candidates", 3, 3)]
 
 
+@pytest.mark.long
 def test_a_hundred_questions_are_one_relquery_a_stage() -> None:
     con, engine = made(above)
     con.execute(FILL)
@@ -75,6 +76,7 @@ def test_sql_that_is_no_select_never_runs() -> None:
     assert con.execute("SELECT count(*) FROM beers").fetchall() == [(3,)]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "sql", ["CREATE TABLE made(a INT)", "FROM read_csv('/etc/passwd')", "SELECT 1; SELECT 2"]
 )

@@ -6,6 +6,7 @@ import pytest
 from questions.recorded_answers import ANSWERS, asking
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("explain", ["EXPLAIN", "EXPLAIN (FORMAT JSON)", "explain /* why */"])
 def test_explain_says_that_a_question_was_not_asked(explain: str) -> None:
     asked = asking()
@@ -33,6 +34,7 @@ def test_explain_shows_the_sql_of_a_question_that_was_asked() -> None:
     assert "has not been asked" in told
 
 
+@pytest.mark.long
 def test_what_was_asked_of_other_tables_is_not_shown() -> None:
     asked = asking()
     explain = "EXPLAIN FROM text2sql('Count?')"
@@ -53,6 +55,7 @@ def test_explain_analyze_asks_and_runs() -> None:
     assert len(asked.pipeline.asked) == 1
 
 
+@pytest.mark.long
 def test_what_llm_calls_beside_it_would_ask_is_told_as_well() -> None:
     asked = asking()
     sql = "SELECT llm('Is {} one?', n) FROM text2sql('Count?')"

@@ -72,7 +72,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("sql", "expected"), PAIRS, ids=[sql for sql, _ in PAIRS])
 def test_the_sql_stands_where_the_call_stood(asked: Asking, sql: str, expected: str) -> None:
     assert asked.rows(sql) == asked.rows(expected)
@@ -96,6 +96,7 @@ WRITTEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("sql", "look", "rows"), WRITTEN, ids=[sql for sql, *_ in WRITTEN])
 def test_a_statement_that_writes_takes_the_rows(sql: str, look: str, rows: list[tuple[int]]) -> None:
     asked = asking()
@@ -114,6 +115,7 @@ PARAMETERS = [
 ]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("sql", "parameters"), PARAMETERS, ids=[sql for sql, _ in PARAMETERS])
 def test_a_question_may_be_a_parameter(asked: Asking, sql: str, parameters: object) -> None:
     assert asked.rows(sql, parameters) == [(4,)]
@@ -122,6 +124,7 @@ def test_a_question_may_be_a_parameter(asked: Asking, sql: str, parameters: obje
     assert relation.fetchall() == [(4,)]
 
 
+@pytest.mark.long
 def test_options_are_read_as_duckdb_computes_them() -> None:
     asked = asking()
     asked.rows(
@@ -160,6 +163,7 @@ def test_a_question_sees_what_the_statements_before_it_made() -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_schema_in_use_is_looked_at() -> None:
     asked = asking({"How many?": "SELECT count(*) FROM made"})
     assert asked.rows(

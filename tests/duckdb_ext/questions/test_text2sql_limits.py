@@ -62,7 +62,7 @@ READS: dict[str, Read] = {
 }
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("question", ["Endless?", "Never?"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) -> None:
@@ -73,7 +73,7 @@ def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) ->
     assert asked.rows("SELECT count(*) FROM beers") == [(3,)]
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_too_many_rows_are_an_error(asked: Asking, read: Read) -> None:
     with pytest.raises(LimitError, match=r"more than 10,000 rows; .*limits := \{'rows'") as caught:
@@ -81,6 +81,7 @@ def test_too_many_rows_are_an_error(asked: Asking, read: Read) -> None:
     assert caught.value.limit == "rows"
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("source", "told"),
     [("text2sql('Many?')", "10,000 rows"), (f"text2sql('Never?', {SOON})", r"0\.2 seconds")],
@@ -95,6 +96,7 @@ def test_memory_is_limited(asked: Asking) -> None:
         asked.rows("FROM text2sql('Large?', limits := {'memory_mb': 100, 'seconds': 60})")
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("limits", ["'none'", "{'rows': 30000}", "{'rows': NULL}"])
 def test_the_caller_lifts_a_limit(asked: Asking, limits: str) -> None:
     assert asked.rows(f"SELECT count(*) FROM text2sql('Many?', limits := {limits})") == [(20_000,)]
@@ -111,6 +113,7 @@ def test_the_narrowest_limit_of_a_statement_holds(asked: Asking) -> None:
         asked.rows("FROM slow, text2sql('Count?')")
 
 
+@pytest.mark.long
 def test_in_python_too(asked: Asking) -> None:
     answer = asked.con.text2sql("Many?")
     assert answer.sql == MANY
@@ -122,6 +125,7 @@ def test_in_python_too(asked: Asking) -> None:
         asked.con.text2sql("Endless?", limits={"seconds": 0.2}).fetchall()
 
 
+@pytest.mark.long
 def test_what_a_model_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     passed_s = 0.0
 

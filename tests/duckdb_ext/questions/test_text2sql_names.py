@@ -30,7 +30,7 @@ HIDING = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("sql", "answer"), HIDING)
 def test_a_table_that_the_statement_hides_is_read_all_the_same(sql: str, answer: str) -> None:
     asked = asking({"Q?": answer})
@@ -50,7 +50,7 @@ def test_a_table_that_the_transaction_dropped_is_refused() -> None:
         asked.rows("BEGIN; DROP TABLE beers; FROM text2sql('Q?')")
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "sql",
     ["SELECT 1 AS a", "SELECT 1 AS a; -- all", "SELECT 1 AS a /* b */ ;; --", "SELECT 1 AS a\n-- b;\n;"],

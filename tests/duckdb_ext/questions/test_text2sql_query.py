@@ -54,7 +54,7 @@ def made(**options: Any) -> Asking:
     return asked
 
 
-@pytest.mark.cells(5)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("sql", "rows", "questions"), CASES, ids=[sql for sql, *_ in CASES])
 def test_every_distinct_question_is_asked_once_and_all_together(
     sql: str, rows: list[tuple[Any, ...]], questions: list[list[str]]
@@ -67,7 +67,7 @@ def test_every_distinct_question_is_asked_once_and_all_together(
     assert relation.fetchall() == rows
 
 
-@pytest.mark.cells(5)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("sql", [sql for sql, *_ in CASES])
 def test_without_prefetch_the_rows_are_the_same(sql: str) -> None:
     assert sorted(made(prefetch=False).rows(sql), key=str) == sorted(made().rows(sql), key=str)
