@@ -69,6 +69,7 @@ def test_it_says_when_the_cache_is_off(tmp_path: Path, store: Store) -> None:
     assert "RELSERVE_ANSWER_CACHE_MB is 0" in relserve(tmp_path, limit="0").stdout
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("options", "expected"), [
     (["clear"], {}),
     (["clear", "--model", "tiny"], {"http://there/v1": 2}),
@@ -110,6 +111,7 @@ def test_clear_deletes_nothing_unasked(tmp_path: Path, store: Store) -> None:
     assert left(store) == {"tiny": 3, "http://there/v1": 2}
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("answer", "deleted"), [("y", True), ("n", False), ("", False)])
 def test_clear_asks_on_a_terminal(tmp_path: Path, store: Store, answer: str, deleted: bool) -> None:
     master, slave = pty.openpty()
@@ -200,6 +202,7 @@ def test_values_are_cleared_where_no_answers_are_kept(tmp_path: Path, values: Pa
     assert list(values.iterdir()) == []
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("options", "answers", "has_values"),
     [
@@ -216,6 +219,7 @@ def test_some_are_cleared_alone(
     assert (sum(left(store).values()), bool(list(values.iterdir()))) == (answers, has_values)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("kind", ["--values", "--lengths"])
 def test_what_has_no_models_is_not_cleared_by_one(tmp_path: Path, values: Path, kind: str) -> None:
     done = relserve(tmp_path, "clear", "--yes", kind, "--model", "tiny")

@@ -78,6 +78,7 @@ def test_a_wrong_model_says_what_there_is() -> None:
     assert "no model './nowhere'" in done.stderr.decode()
 
 
+@pytest.mark.long
 def test_failed_rows_end_with_a_line_on_stderr() -> None:
     """In a process of its own, for it is about what Python does with warnings."""
     sql = "SELECT llm_filter('{}?', repeat('x', 2000000)) AS a"
@@ -89,6 +90,7 @@ def test_failed_rows_end_with_a_line_on_stderr() -> None:
     )
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("format_", ["table", "csv", "json"])
 def test_an_output_that_is_full_is_told_in_a_line(format_: str) -> None:
     command = [sys.executable, "-m", "relserve", "sql", HELLO, "--model", "scripted", "--format", format_]
@@ -140,6 +142,7 @@ def test_models_shows_the_forms_as_they_are_written() -> None:
     assert "URL[#NAME]" in relserve("models").stdout.decode()
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("option", ["--port", "--http"])
 def test_a_port_that_is_taken_is_told_in_one_line(option: str) -> None:

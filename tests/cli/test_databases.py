@@ -46,6 +46,7 @@ def test_the_only_database_at_hand_is_named() -> None:
     assert "Add --db shop.duckdb, or" in refused("sql", "FROM mails")
 
 
+@pytest.mark.long
 def test_a_failed_command_removes_what_it_made_unless_that_has_tables(folder: Path) -> None:
     refused("sql", "--db", "new.db", "CREATE TABLE t AS FROM 'none.csv'")
     assert not list(folder.iterdir())

@@ -47,6 +47,7 @@ def test_markdown_has_a_heading_a_table() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("width", [80, 140])
 def test_no_screen_hides_the_accuracy(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relserve.cli.console.PLAIN_WIDTH", width)
@@ -89,6 +90,7 @@ def test_a_file_a_database_and_a_select_are_data(tmp_path: Path) -> None:
     assert {(one["rows"], one["null_answers"]) for (one,) in found} == {("3", "1")}
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("label", ["order", "Bought on", "a-b", "stars > 3"])
 def test_a_column_is_a_label_by_its_bare_name(label: str, tmp_path: Path) -> None:
     file = tmp_path / "orders.csv"
@@ -97,6 +99,7 @@ def test_a_column_is_a_label_by_its_bare_name(label: str, tmp_path: Path) -> Non
     assert row["rows"] == "2"
 
 
+@pytest.mark.long
 def test_options_are_those_of_the_function() -> None:
     args = ("evaluate", "--examples", "beers", "--label", "stars", "--function", "llm_score", *MODEL)
     (row,) = table(*args, "-q", "Stars? {review}", "--option", "lo=1", "--option", "hi=5")
@@ -110,6 +113,7 @@ def test_options_are_those_of_the_function() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -131,6 +135,7 @@ def test_what_is_wrong_is_told_in_words(args: tuple[str, ...], said: str, tmp_pa
     assert not Path("no.db").exists()
 
 
+@pytest.mark.long
 def test_the_shipped_reviews_have_the_figures_of_their_rows() -> None:
     check_figures(*REVIEWS)
     check_figures("evaluate", "--examples", "tickets", "--label", "kind", "-q", "Kind? {text}", *MODEL)

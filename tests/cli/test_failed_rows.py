@@ -41,6 +41,7 @@ def test_what_failed_is_shown_by_the_next_command_without_its_texts(folder: Path
     assert os.stat(folder / FILE_NAME).st_mode & 0o077 == 0
 
 
+@pytest.mark.long
 def test_llm_errors_of_the_next_command_has_the_latest_as_statement_0() -> None:
     for _ in range(2):
         relserve("sql", FAILING)
@@ -60,6 +61,7 @@ def test_a_command_that_ends_with_an_error_leaves_its_failed_rows_too() -> None:
     assert [row["kind"] for row in failed("--errors")] == ["over_context"]
 
 
+@pytest.mark.long
 def test_a_script_of_the_shell_leaves_its_failed_rows_too() -> None:
     assert b"`relserve sql --errors` says why" in relserve("shell", "-c", f"{FAILING};").stderr
     assert [row["kind"] for row in failed("--errors")] == ["over_context"]

@@ -35,6 +35,7 @@ def test_help_needs_neither_duckdb_nor_a_client_nor_a_screen() -> None:
     assert loaded("import relserve.cli.main", unwanted) == "[]"
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("command", [["sql", SQL, "--format", "csv"], ["sql", "SELECT 1", "--format", "csv"]])
 def test_a_query_imports_no_engine_that_it_does_not_start(command: list[str]) -> None:
     code = (
@@ -44,6 +45,7 @@ def test_a_query_imports_no_engine_that_it_does_not_start(command: list[str]) ->
     assert loaded(code, ENGINES | QUESTIONS | SCREENS | SLOW) == "[]"
 
 
+@pytest.mark.long
 def test_a_client_of_a_shared_engine_imports_none_of_its_policies() -> None:
     code = (
         "import relserve\nfrom relserve.engines.registry import shared_engine\n"

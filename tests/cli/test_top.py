@@ -194,6 +194,7 @@ def test_the_command_prints_once_for_pipes_and_programs(
     assert b"rel-7-1" in relserve("top", "--once").stdout
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     child = subprocess.Popen(

@@ -85,6 +85,7 @@ def test_what_a_user_may_do_is_changed(user, path):
     assert Users.load(path).get("ann") == before
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -194,6 +195,7 @@ def test_limits_and_a_user_who_only_reads(user, path):
     assert (ann.is_read_only, ann.connections_at_once, ann.longest_statement_s) == (False, None, None)
 
 
+@pytest.mark.long
 def test_another_user_of_a_name_gets_no_rights_of_who_is_gone(user, path):
     store = RightsStore(rights_path(path))
     add(user, "ann")

@@ -64,6 +64,7 @@ def test_the_sql_and_the_rows_of_a_csv_file(
     assert (questions, options.effort, options.evidence) == (["How many?"], "quick", None)
 
 
+@pytest.mark.long
 def test_files_of_other_kinds_are_tables_by_plain_names(
     recorded: Recorded, files: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_database_is_only_read(
     assert path.read_bytes() == before
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("said", "is_run"), [("n\n", False), ("y\n", True), ("\n", True), ("", False)])
 def test_it_asks_before_it_runs_where_told_to(
     recorded: Recorded,
@@ -117,6 +119,7 @@ def test_questions_from_stdin_go_on_from_those_before_and_from_errors(
     assert [options.evidence for _, options in recorded.asked] == [None, before, before]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("options", [{}, {"model": "tiny-sql"}])
 def test_a_model_that_reads_the_question_alone_is_told_no_other(
     recorded: Recorded, files: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
@@ -248,6 +251,7 @@ def test_other_results_have_no_bars(rows: dict[str, Any]) -> None:
     assert bars_of(pa.table(rows)) is None
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("flags", "expected"), [([], DEFAULT), (["--no-limits"], NONE)])
 def test_the_sql_is_held_to_limits_unless_the_caller_lifts_them(
     recorded: Recorded, files: tuple[Path, ...], flags: list[str], expected: StatementLimits

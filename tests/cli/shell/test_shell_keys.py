@@ -103,6 +103,7 @@ def test_alt_enter_breaks_a_line_that_is_complete(typed: Typed) -> None:
     assert typed("SELECT 1 AS a;", ALT_ENTER, "SELECT 2 AS b;\r", CTRL_D) == '"a"\n1\n"b"\n2\n'
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("begun", "completed", "rest", "shown"), [
     ("SELECT count(*) AS n FROM fil", "SELECT count(*) AS n FROM films", ";", '"n"\n80\n'),
     ("SELECT min(tit", "SELECT min(title", ") AS t FROM films WHERE id = 1;", '"t"\n"The Door"\n'),
@@ -126,11 +127,13 @@ def test_ctrl_c_empties_the_line_and_leaves_when_pressed_twice_after(typed: Type
     assert typed(CTRL_C, "SELECT 1 AS a;\r", CTRL_C, CTRL_C) == '"a"\n1\n' + 2 * (repl.AGAIN + "\n")
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("keys", [".quit\r", ".exit\r", ".q\r", "quit\r", " Exit\r", CTRL_D])
 def test_ways_to_leave(typed: Typed, keys: str) -> None:
     assert typed(keys, "SELECT 1;\r") == ""
 
 
+@pytest.mark.long
 def test_changes_are_told(typed: Typed) -> None:
     statements = (
         "CREATE TABLE t(i INTEGER)", "INSERT INTO t FROM range(2000)", "UPDATE t SET i = 0 WHERE i = 7",
@@ -145,6 +148,7 @@ def test_changes_are_told(typed: Typed) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_history_lasts_and_is_its_users_alone(typed: Typed, tmp_path: Path) -> None:
     assert typed("SELECT 1 AS a;\r", " SELECT 'secret' AS s;\r", "SELECT 2\rAS b;\r", CTRL_D)
     path = tmp_path / "cache" / FILE_NAME
@@ -158,6 +162,7 @@ def test_the_history_lasts_and_is_its_users_alone(typed: Typed, tmp_path: Path) 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.long
 def test_the_history_is_searched(typed: Typed) -> None:
     assert typed("SELECT 1 AS a;\r", "SELECT 2 AS b;\r", CTRL_D)
     first = Until("SELECT 1 AS a;")

@@ -50,7 +50,7 @@ SELECT 1 AS one, 'two' AS longer FROM range(2)""")  # fmt: skip
     assert done.stderr == ""
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("sql", "messages"), [
     ("SELECT 1;\nSELEC 2;\nSELECT 3", ["LINE 1: SELEC 2;\n        ^^^^^", "in stdin, line 2"]),
     ("SELECT 1;\n\nSELECT nix FROM range(3);", ["\"nix\"", "\n               ^^^", "in stdin, line 3"]),
@@ -88,6 +88,7 @@ def hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_script_with_status_130() -> None:
     script = "SELECT 'ongoing'; SELECT sum(sin(i)) FROM range(1000000000000) t(i); SELECT 'never';"
     options = ["--model", "scripted", "--format", "csv", "-c", script]
@@ -102,6 +103,7 @@ def test_ctrl_c_ends_a_script_with_status_130() -> None:
     assert (running.returncode, out, "Traceback" in err) == (130, "", False)
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_ends_the_script() -> None:
     script = ".mode csv\n" + 20 * "FROM range(10000);\n"
     command = f"{sys.executable} -m relserve shell --model scripted | head -n 2"
@@ -109,6 +111,7 @@ def test_a_reader_that_goes_away_ends_the_script() -> None:
     assert (done.stdout, done.stderr) == ('"range"\n0\n', "")
 
 
+@pytest.mark.long
 def test_command_option_and_file(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     assert shell(file, "-c", "CREATE TABLE t AS SELECT 1 AS i").exit_code == 0
@@ -182,6 +185,7 @@ FROM range(1, 90) t(i);
     assert "│ 50 │\n└────┘\n(50 of 89 rows shown" in tables
 
 
+@pytest.mark.long
 def test_open_closes_one_database_and_opens_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = shell(
@@ -248,6 +252,7 @@ SELECT 1 AS a;
     assert "1 of 2 rows failed and is NULL" in done.stderr
 
 
+@pytest.mark.long
 def test_statements_run_as_their_lines_come() -> None:
     """A program that holds both ends of the pipe gets each answer before it asks on."""
     command = [sys.executable, "-m", "relserve", "shell", "--model", "scripted", "--format", "csv"]

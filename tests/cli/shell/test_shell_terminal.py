@@ -106,6 +106,7 @@ def test_ctrl_c_cancels_a_query_of_duckdb(opened: Opened) -> None:
     expect(shell, f"{LEFT} 0")
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 def test_ctrl_c_cancels_an_llm_call_whose_progress_is_shown(opened: Opened, slow_server: FakeServer) -> None:
     shell = opened("--model", slow_server.url)
