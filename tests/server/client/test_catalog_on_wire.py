@@ -52,6 +52,7 @@ def test_names_are_found_while_another_thread_asks(
     assert thread.is_alive(), "it waited for the other thread's statement"
 
 
+@pytest.mark.long
 def test_clients_ask_at_once(serve: Serve) -> None:
     server = serve()
     start = threading.Barrier(NUM_CLIENTS)

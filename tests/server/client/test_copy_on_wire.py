@@ -55,6 +55,7 @@ def test_csv_with_a_header(serve: Serve) -> None:
     assert con.execute("SELECT * FROM t ORDER BY a").fetchall() == [(1, "one, two"), (2, None)]
 
 
+@pytest.mark.long
 def test_many_rows(serve: Serve) -> None:
     con = connect(serve())
     con.execute("CREATE TABLE t (a INTEGER, b VARCHAR)")

@@ -16,6 +16,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("sql", "word", "place"), PLACES)
 def test_a_mistake_is_told_with_its_place(serve: Serve, sql: str, word: str, place: int | None) -> None:
     with pytest.raises(psycopg.Error, match=word) as refused:
@@ -38,6 +39,7 @@ def test_copy_tells_why_a_table_does_not_take_the_rows(serve: Serve) -> None:
     assert con.execute("SELECT count(*) FROM t").fetchone() == (2,)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

@@ -20,6 +20,7 @@ TYPES = """
 VALUES = (7, "a", dt.datetime(2024, 1, 2, 3, 4, 5), True, [1, None], 1.5, Decimal("2.50"), None)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("is_binary", [False, True])
 def test_values_come_in_both_formats(serve: Serve, is_binary: bool) -> None:
     con = connect(serve())

@@ -64,6 +64,7 @@ def test_what_a_user_asked_is_kept_for_the_next_server(start: Start) -> None:
     assert (num_kept(server, "bob"), num_kept(server, "ann")) == (0, 3)
 
 
+@pytest.mark.long
 def test_questions_are_each_users_own(start: Start) -> None:
     server, engine = start()
     asked = "SELECT text2sql_query('How many?')"
@@ -77,6 +78,7 @@ def test_questions_are_each_users_own(start: Start) -> None:
     assert None not in salts
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("options", [{"share_cache": True}, {"users": None}])
 def test_one_team_shares_them(start: Start, options: dict[str, object]) -> None:
     server, engine = start(**options)

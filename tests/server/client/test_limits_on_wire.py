@@ -48,6 +48,7 @@ def test_places_are_kept_for_admins_and_users_have_their_number(server):
         assert "too many clients already: 4" in refused(server, "root")
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("user", "limit"), [("bob", "100"), ("eve", "50")])
 @pytest.mark.parametrize("timeout", ["0", "1h"])
 def test_no_timeout_that_a_user_sets_is_longer_than_theirs(server, user, limit, timeout):

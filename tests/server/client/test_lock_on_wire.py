@@ -57,6 +57,7 @@ def root(server: Server) -> Iterator[psycopg.Connection[Any]]:
         yield con
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("cursor", CURSORS)
 @pytest.mark.parametrize("blank", "\u00a0\u2003\u200b\u2060\ufeff")
 def test_no_blank_hides_a_copy_over_the_databases_own_file(server, ann, cursor, blank) -> None:
@@ -131,6 +132,7 @@ def test_nobody_stops_another_users_statement_by_a_view(ann, root, cursor) -> No
     assert root.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("cursor", CURSORS)
 @pytest.mark.parametrize(
     "text",

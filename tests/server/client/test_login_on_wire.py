@@ -95,7 +95,7 @@ def test_ann_cannot_stop_root(serve: Serve, users: Path) -> None:
     assert root.execute("SELECT pg_cancel_backend(%s)", (ann.info.backend_pid,)).fetchone() == (True,)
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "data",
     [
@@ -115,6 +115,7 @@ def test_strangers_are_hung_up_on(serve: Serve, data: bytes) -> None:
     assert connect(server).execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -24,6 +24,7 @@ def texts_of(what: str) -> list[str]:
     return [sql for name, sql in TEXTS.items() if what in name]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("release", ["4.0", "9"])
 def test_the_types_are_loaded_in_one_round_trip(serve: Serve, release: str) -> None:
     con = connect(serve(), autocommit=True)

@@ -92,6 +92,7 @@ def test_names_cannot_end_a_text_of_the_servers(secured, tmp_path: Path) -> None
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("asks_for_tls", [False, True])
 def test_sockets_that_say_nothing_keep_nobody_out(
     secured, monkeypatch: pytest.MonkeyPatch, asks_for_tls: bool
@@ -132,6 +133,7 @@ def test_guesses_have_a_budget(secured, monkeypatch: pytest.MonkeyPatch) -> None
         assert con.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.long
 def test_a_login_that_ends_before_its_password_is_no_guess(secured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relserve.server.users.tries.OF_ADDRESS", TryLimit(1, 1000.0))
     secured._tries = Tries(time.monotonic)

@@ -20,6 +20,7 @@ TYPES = [
 ]
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(("value", "name"), TYPES)
 def test_pg_typeof_says_what_postgresql_says(serve: Serve, value: str, name: str) -> None:
     con = connect(serve(), autocommit=True)

@@ -52,7 +52,7 @@ def answer(con: psycopg.Connection[Any], cursor: Any, text: str) -> str:
         return f"{error.sqlstate} {error.diag.message_primary}"
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("cursor", CURSORS)
 @pytest.mark.parametrize("number", range(len(ROLES)), ids=ROLES)
 def test_rights_are_postgresqls(server, number, cursor):
@@ -61,7 +61,7 @@ def test_rights_are_postgresqls(server, number, cursor):
     assert told == {text: _expected(each[number]) for text, each in ANSWERS.items()}
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.skipif(which("psql") is None, reason="psql is not installed")
 @pytest.mark.parametrize("number", range(len(ROLES)), ids=ROLES)
 def test_rights_are_postgresqls_in_psql(server, number, tmp_path):

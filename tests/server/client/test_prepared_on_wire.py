@@ -31,7 +31,7 @@ def with_asyncpg(server: Server, steps: Callable[[Con], Awaitable[Any]]) -> Any:
     return asyncio.run(run())
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("statement", "rows", "status"),
     [
@@ -55,7 +55,7 @@ def test_rows_and_tag_of_a_write(serve: Serve, statement: str, rows: Any, status
     assert (cursor.fetchall() if cursor.description else None, cursor.statusmessage) == (rows, status)
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("prepared", "rows", "status"),
     [
@@ -82,7 +82,7 @@ def test_an_execute_of_nothing_is_an_error(serve: Serve) -> None:
         con.execute("EXECUTE p")
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "change", ["ALTER TABLE t ALTER a TYPE VARCHAR", "ALTER TABLE t RENAME a TO b", "SET search_path = other"]
 )
@@ -199,6 +199,7 @@ def answers_to(server: Server, *messages: bytes) -> list[tuple[int, bytes]]:
     return [each for each in answers[answers.index((ord("2"), b"")) + 1 :] if each[0] != ord("Z")]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "write",
     ["WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", "EXECUTE w", "CREATE TABLE u (b INTEGER)"],

@@ -37,6 +37,7 @@ def test_simple_and_extended_protocol_give_the_rows(serve: Serve) -> None:
     assert (question, sql) == (QUESTION, COUNT)
 
 
+@pytest.mark.long
 def test_a_described_question_runs_as_it_was_described(serve: Serve) -> None:
     engine = engine_of({"candidates": COUNT})
     server = serve(engine)
@@ -59,7 +60,7 @@ ENDLESS = (
 SOON = f"text2sql('{QUESTION}', effort := 'quick', limits := {{'seconds': 0.2}})"
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "text",
     [
@@ -82,6 +83,7 @@ def test_a_question_whose_sql_does_not_end_is_ended(serve: Serve, text: str) -> 
     assert con.execute("SELECT count(*) FROM beers").fetchone() == (4,)
 
 
+@pytest.mark.long
 def test_a_described_question_keeps_its_limits(serve: Serve) -> None:
     con = connect(serve(engine_of({"candidates": ENDLESS})), autocommit=True)
     con.execute(FILL)

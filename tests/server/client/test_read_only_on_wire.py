@@ -32,6 +32,7 @@ def writes(con: psycopg.Connection[Any], text: str = "INSERT INTO t VALUES (1)")
     return True
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -115,6 +116,7 @@ def file_and_reader(
     return file, connect(server, dbname="shop", autocommit=True)
 
 
+@pytest.mark.cells(1)
 def test_a_server_that_only_reads(file_and_reader: tuple[Path, psycopg.Connection[Any]]) -> None:
     file, con = file_and_reader
     before = file.read_bytes()
@@ -129,6 +131,7 @@ def test_a_server_that_only_reads(file_and_reader: tuple[Path, psycopg.Connectio
     assert file.read_bytes() == before
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("space", [" ", "\u00a0", "\u3000", "\u2028"])
 def test_no_text_writes_the_file_of_a_server_that_only_reads(
     serve: Serve, tmp_path: Path, space: str

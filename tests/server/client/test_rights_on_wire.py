@@ -69,6 +69,7 @@ def test_a_view_reads_with_its_owners_rights_once_it_is_granted(root, ann, bob):
     assert said(ann, "FROM v") == "42501 permission denied for view v"
 
 
+@pytest.mark.long
 def test_a_users_view_reads_no_more_than_its_user(root, ann, bob):
     ann.execute("CREATE TABLE passing AS SELECT 1 AS a")
     ann.execute("CREATE VIEW v AS FROM passing")
@@ -95,6 +96,7 @@ def test_a_search_path_leads_a_view_to_no_other_table(root, bob):
     root.execute("DROP SCHEMA own CASCADE")
 
 
+@pytest.mark.long
 def test_rights_are_undone_with_their_transaction(root, ann):
     root.execute("CREATE TABLE secret AS SELECT 1 AS a")
     root.execute("REVOKE ALL ON secret FROM PUBLIC")
@@ -108,6 +110,7 @@ def test_rights_are_undone_with_their_transaction(root, ann):
     assert said(ann, "FROM secret") == "[(1,)]"
 
 
+@pytest.mark.long
 def test_rights_go_with_the_name_of_a_table_and_end_with_it(root, ann, bob):
     root.execute("CREATE TABLE secret AS SELECT 1 AS a")
     root.execute("GRANT SELECT ON secret TO ann")
@@ -179,6 +182,7 @@ def test_a_name_is_another_one_where_only_unicode_says_they_are_equal(root, ann)
     ann.execute('DROP TABLE "\u212aey"')
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "text",

@@ -222,6 +222,7 @@ def test_no_way_leads_to_a_table_without_a_right(ann, text):
     assert ran(ann, text).startswith("42501 ")
 
 
+@pytest.mark.cells(1)
 def test_what_only_looks_like_the_table_is_free(ann):
     told = {text: ran(ann, text) for text in MAY}
     assert [text for text, each in told.items() if each[:1].isdigit()] == []

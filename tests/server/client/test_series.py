@@ -26,6 +26,7 @@ LISTS = [
 ]
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("text", "rows"), ROWS)
 def test_a_series_is_rows(serve: Serve, text: str, rows: list[tuple[object, ...]]) -> None:
     con = connect(serve(), autocommit=True)

@@ -34,7 +34,7 @@ def con(serve: Serve) -> psycopg.Connection[Any]:
     return con
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("during", "end"),
     [

@@ -44,6 +44,7 @@ def reset(client: socket.socket) -> None:
     client.close()
 
 
+@pytest.mark.long
 def test_a_client_that_leaves_as_its_statement_begins_stops_it(serve: Serve) -> None:
     engine = ScriptedEngine(pause_s=0.05, chunk=1)
     server = serve(engine)
@@ -168,6 +169,7 @@ def test_statements_after_a_commit_in_one_text_run_together_again(serve: Serve) 
     assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
 
 
+@pytest.mark.long
 def test_the_next_part_of_a_portal_can_be_stopped(serve: Serve) -> None:
     client = raw_client(serve().port)
     client.sendall(message(b"Q", b"BEGIN\0"))
