@@ -103,6 +103,7 @@ DEFAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("column", "default"), DEFAULTS)
 def test_a_default_is_in_postgresqls_words(con, column, default):
     catalog = catalog_over(con)
@@ -125,7 +126,7 @@ TYPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(8)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(("kind", "word"), TYPES)
 def test_a_type_has_postgresqls_name(con, kind, word):
     catalog = catalog_over(con)

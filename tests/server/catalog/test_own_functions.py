@@ -35,11 +35,13 @@ def ask():
     return lambda sql: con.cursor().execute(catalog.translate(sql, Client())).fetchall()
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(("sql", "rows"), _ASKED, ids=[sql[:60] for sql, _ in _ASKED])
 def test_a_macro_takes_no_functions_place(ask, sql, rows):
     assert ask(sql) == rows
 
 
+@pytest.mark.long
 def test_every_relation_of_the_catalog_is_read_beside_such_macros(ask):
     con = duckdb.connect()
     plain = catalog_over(con)

@@ -17,7 +17,7 @@ def database():
     return con, catalog, Oids(con)
 
 
-@pytest.mark.cells(32)
+@pytest.mark.cells(12)
 @pytest.mark.parametrize("text", TEXTS, ids=[text.id for text in TEXTS])
 def test_a_clients_text_is_answered(database, text: Recorded):
     con, catalog, oids = database

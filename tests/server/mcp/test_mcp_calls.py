@@ -35,6 +35,7 @@ def slow() -> ScriptedEngine:
     return ScriptedEngine(by_hash, chunk=5, pause_s=0.3)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_cancelled_call_ends_in_the_engine(tmp_path: Path, mode: str) -> None:
     """Over HTTP; and the same session goes on."""
@@ -62,6 +63,7 @@ def test_a_cancelled_call_ends_in_the_engine(tmp_path: Path, mode: str) -> None:
     assert engine.num_answered + engine.aborted == 500
 
 
+@pytest.mark.long
 def test_a_cancelled_call_of_duckdbs_own_ends(tmp_path: Path) -> None:
     """Over streams, as over stdio."""
     server = Server(ServerOptions(database=shop(tmp_path), read_only=True), ScriptedEngine())
@@ -123,6 +125,7 @@ def test_keys_say_who_calls(tmp_path: Path, book: Book) -> None:  # noqa: F811
         assert {user for user, _ in here.server.queries()} == {"ann", "bob"}
 
 
+@pytest.mark.long
 def test_a_users_longest_statement_ends_in_the_engine(tmp_path: Path, book: Book) -> None:  # noqa: F811
     engine, key = slow(), book.add("ann", longest_statement_s=0.5)
 
@@ -141,6 +144,7 @@ def test_without_keys_only_this_machines_names_are_answered(tmp_path: Path) -> N
         assert httpx2.post(here.url, json={}, headers={"Origin": "http://evil.example"}).status_code == 403
 
 
+@pytest.mark.long
 def test_many_slow_calls_hold_up_no_other(tmp_path: Path) -> None:
     engine, num_calls = ScriptedEngine(by_hash, pause_s=1000), (os.cpu_count() or 1) + 5
 
@@ -158,6 +162,7 @@ def test_many_slow_calls_hold_up_no_other(tmp_path: Path) -> None:
         assert "cast it to VARCHAR" in asyncio.run(scene())
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("limits", "own", "told_why"),
     [

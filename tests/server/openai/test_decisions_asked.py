@@ -103,7 +103,7 @@ def test_the_questions_are_rows_of_one_relquery_that_begin_with_the_state(keyed,
     assert tag.deadline_s is not None
 
 
-@pytest.mark.cells(12)
+@pytest.mark.cells(6)
 @pytest.mark.parametrize(
     ("path", "given", "param", "why"),
     [
@@ -147,6 +147,7 @@ def test_of_two_questions_with_one_id_neither_is_asked(gateway, upstream):
     assert not upstream.submissions
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("state", "status", "why"),
     [
@@ -163,6 +164,7 @@ def test_what_would_hold_up_the_server_or_its_engine_is_refused(gateway, upstrea
     assert not upstream.submissions
 
 
+@pytest.mark.long
 def test_a_body_of_any_depth_is_answered_or_refused(gateway, upstream):
     upstream.reads = [(0.75, 0.25)]
     asked = {"q": {"type": "noul", "instructions": "?"}}

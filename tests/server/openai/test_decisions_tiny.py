@@ -82,6 +82,7 @@ def test_a_state_that_does_not_fit_is_413_and_says_by_how_much(tiny_gateway):
     assert re.search(r"question 'a': the prompt has [\d,]+ tokens, the model's context holds", reply.text)
 
 
+@pytest.mark.long
 def test_decisions_wait_at_the_gate_of_the_engine(tiny_gateway, local_engine, monkeypatch):
     monkeypatch.setattr(local_engine, "gate", make_gate("static-1", {}))
     body = {"state": "It broke.", "questions": {"a": NOUL, "b": NOUL}}

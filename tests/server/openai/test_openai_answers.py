@@ -44,6 +44,7 @@ def test_usage_at_the_end_and_throughout(gateway):
     assert [chunk.usage.completion_tokens for chunk in throughout] == [1, 2, 3, 3]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_leaves_ends_its_request(gateway, upstream, stream):
     upstream.pause_s = 0.05
@@ -71,6 +72,7 @@ def test_tokens_of_an_answer_that_its_client_left_are_counted(gateway, upstream)
     assert prompt + 5 <= gateway.quota.used("anybody") < prompt + 900
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_deadline_ends_the_request(gateway, upstream, stream):
     upstream.pause_s = 0.05
@@ -125,6 +127,7 @@ def test_the_gates_refusal_is_429_with_its_estimate(gateway, upstream):
     assert caught.value.code == "rate_limit_exceeded"
 
 
+@pytest.mark.long
 def test_a_slow_client_holds_nobody_else(gateway, upstream):
     """It takes nothing of an answer that fills all buffers; others are answered meanwhile."""
     body = json.dumps({"model": "scripted", "messages": HI, "max_tokens": 60_000, "stream": True}).encode()

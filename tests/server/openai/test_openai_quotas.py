@@ -82,6 +82,7 @@ def test_who_has_no_tokens_left_is_told_before_the_body_is_read(keyed, book):
     assert reply.status_code == 429
 
 
+@pytest.mark.long
 def test_requests_at_once_do_not_spend_the_same_tokens(keyed, book, upstream):
     upstream.pause_s = 0.05
     key = book.add("ann", tokens_per_minute=50)

@@ -143,6 +143,7 @@ def test_a_deadline_that_is_over_before_the_gate_is_no_matter_of_load(ask, local
         assert caught.value.response.headers["x-should-retry"] == "false"
 
 
+@pytest.mark.long
 def test_sql_and_openai_share_one_engine_and_its_order(ask, local_engine):
     """A chat is answered while a statement of many rows is under way in the same engine."""
     done: list[float] = []
@@ -165,6 +166,7 @@ def test_sql_and_openai_share_one_engine_and_its_order(ask, local_engine):
     assert done
 
 
+@pytest.mark.long
 def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch):
     """With one place, a second request waits; with a limit that it would miss it is told so at once."""
     monkeypatch.setattr(local_engine, "gate", make_gate("static-1", {}))
@@ -180,6 +182,7 @@ def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch
     wait_until(lambda: num_in_engine(local_engine) == 0)
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("path", "asked", "ids"),

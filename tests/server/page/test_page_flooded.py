@@ -51,6 +51,7 @@ def addresses(tmp_path: Path) -> Iterator[tuple[int, str]]:
     assert said.count("Too many open files") == 0
 
 
+@pytest.mark.long
 def test_sockets_of_the_page_leave_files_for_sql(addresses: tuple[int, str]) -> None:
     port, page = addresses
     if allow_open_files(FLOOD + 200) < FLOOD + 200:

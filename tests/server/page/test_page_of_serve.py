@@ -109,6 +109,7 @@ def test_a_client_writes_no_line_of_the_log(running: Running) -> None:
         psycopg.connect(host="127.0.0.1", port=running.port, user="ann", dbname="nowhere\x1b[2J\u202e")
 
 
+@pytest.mark.long
 def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     Users(tmp_path / "users.json").save()
     environ = {name: value for name, value in os.environ.items() if name != "RELSERVE_HTTP_TOKEN"}

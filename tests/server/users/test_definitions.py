@@ -57,13 +57,14 @@ def con():
         yield con
 
 
-@pytest.mark.cells(14)
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("text", ALLOWED)
 def test_a_plain_user_may_define(con, text):
     check_allowed(con, text, ANN)
     con.execute(text)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -107,6 +108,7 @@ def test_nobody_takes_the_database_from_the_others(con):
             check_allowed(con, "ALTER DATABASE memory SET ALIAS TO other", user)
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     "text",
     [
@@ -127,6 +129,7 @@ def test_no_column_asks_a_model_for_those_who_write_its_rows(con, text):
     check_allowed(con, text, ROOT)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -186,6 +186,7 @@ def long(text, size=300_000):
     return f"{text} -- {'x' * size}"
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("size", [300_000, 3_000_000])
 def test_long_texts_are_refused_alike(con, tmp_path, size):
