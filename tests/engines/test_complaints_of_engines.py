@@ -60,6 +60,7 @@ def test_ray_59194_and_vllm_16732_one_over_long_prompt_is_one_null(con: Connecti
     assert "context holds" in message
 
 
+@pytest.mark.long
 @pytest.mark.vllm
 def test_vllm_10777_bad_rows_stay_in_their_place_among_the_good_ones(con: Connection) -> None:
     texts = ["fine", "", "x " * 200_000, "🦆" * 50, "fine", "y " * 200_000, "last"]

@@ -275,6 +275,7 @@ def test_two_relqueries_at_once_keep_their_own_answers(engine):
     assert in_order[1] == texts(ask(engine, PROMPTS[30:], max_tokens=3))
 
 
+@pytest.mark.cells(3)
 @everywhere()
 @pytest.mark.parametrize("way", ["cancelled", "left"])
 def test_a_relquery_given_up_half_way_leaves_an_idle_engine(engine, way):

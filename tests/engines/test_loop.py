@@ -50,6 +50,7 @@ def test_a_child_forked_after_use_is_told_instead_of_left_waiting() -> None:
     assert "get_context('spawn')" in child
 
 
+@pytest.mark.long
 def test_a_child_forked_before_use_works() -> None:
     assert forked("") == ["3", "3"]
 

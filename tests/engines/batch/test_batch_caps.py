@@ -61,6 +61,7 @@ def num_rows(cap: SpendingCap) -> float:
     return cap.spent.rows
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", ["max_rows", "max_tokens_total", "max_cost"])
 def test_what_waits_in_a_batch_counts_and_its_answers_count_no_more(server, name):
     model = f"batch:{server.url}#made-up"
@@ -81,6 +82,7 @@ def test_what_waits_in_a_batch_counts_and_its_answers_count_no_more(server, name
     assert sum(server.answered.values()) == 10
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("status", ["expired", "failed"])
 def test_rows_that_the_server_left_unanswered_are_sent_again_and_not_counted_again(server, engine, status):
     cap = SpendingCap(Limits(rows=20), "x")

@@ -112,6 +112,7 @@ def test_a_server_that_answers_batches_alone_gets_all_rows_in_one(server, engine
     assert kinds(ask(engine(), PROMPTS)) == 20 * [None]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("hold", HOLDS)
 def test_a_client_that_goes_between_two_steps_loses_nothing_and_asks_nothing_twice(server, engine, hold):
     if hold == HOLDS[-1]:

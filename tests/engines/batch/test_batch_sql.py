@@ -82,6 +82,7 @@ def test_a_cap_holds_rows_back_and_a_larger_one_sends_them(server, con):
     assert [batch["request_counts"]["total"] for batch in server.batches.values()] == [5]
 
 
+@pytest.mark.long
 def test_money_is_told_at_the_price_of_batches(server, tmp_path, monkeypatch):
     file = tmp_path / "prices.toml"
     file.write_text(f'["batch:{server.url}#made-up"]\ninput = 1.0\noutput = 2.0\n', encoding="utf-8")

@@ -99,6 +99,7 @@ def test_each_server_is_asked_in_its_own_words(fake: Fake, tmp_path: Path) -> No
         assert not fleet.roster.router.open
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_a_server_that_is_busy_is_left_for_one_that_is_not(fake: Fake, tmp_path: Path, status: int) -> None:
     with gateway_to(tmp_path, fake(fails(status)), fake(answers("o"))) as (gateway, fleet):
@@ -106,6 +107,7 @@ def test_a_server_that_is_busy_is_left_for_one_that_is_not(fake: Fake, tmp_path:
         assert not any(each.num_deaths for each in fleet.roster.members.values())
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("status", "deaths"), [(401, 1), (402, 0), (403, 0), (404, 0), (500, 0)])
 def test_one_bad_server_fails_no_request(fake: Fake, tmp_path: Path, status: int, deaths: int) -> None:
     """Its key, its model or it itself is wrong: others answer, and it is not said to have answered."""
@@ -116,6 +118,7 @@ def test_one_bad_server_fails_no_request(fake: Fake, tmp_path: Path, status: int
         assert (bad.num_answered, bad.num_deaths >= deaths, good.num_answered) == (0, True, 5)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("told", [10**25, -7, "12", [1]])
 def test_a_number_of_tokens_that_is_none_costs_no_answer(fake: Fake, tmp_path: Path, told: Any) -> None:
     async def handler(body: dict[str, Any]) -> Answered:
@@ -135,6 +138,7 @@ def test_where_all_are_busy_the_client_hears_it(fake: Fake, tmp_path: Path) -> N
             ask(gateway)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("status", "seen"), [(400, 400), (401, 502), (402, 502), (404, 502)])
 def test_what_is_the_clients_fault_is_told_and_what_is_the_fleets_is_not(
     fake: Fake, tmp_path: Path, status: int, seen: int

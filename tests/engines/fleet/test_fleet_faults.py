@@ -197,6 +197,7 @@ def test_nobody_is_left_waits_for_one_that_revives_but_not_for_ever(monkeypatch:
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 
 
+@pytest.mark.long
 def test_a_drained_member_ends_what_it_has_and_gets_nothing_new() -> None:
     a, b = Machine(0.002), Machine(0.002)
     fleet = fleet_of(a=a, b=b)

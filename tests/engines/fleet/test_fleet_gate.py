@@ -46,6 +46,7 @@ def num_running(fleet: FleetEngine) -> int:
     return sum(each.num_rows for each in fleet.roster.members.values())
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("admission", ADMISSIONS)
 def test_answers_are_the_same_behind_a_gate(admission: str) -> None:
     rows, row_s = (60, 0.05) if admission == "saber" else (200, 0.002)  # it starts 50 a second

@@ -51,6 +51,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("how", ["close", "SIGTERM"])
 def test_all_that_came_of_the_command_ends(folder: Path, how: str) -> None:
     guard = guarded(folder, sys.executable, "-c", STUBBORN)
@@ -87,6 +88,7 @@ def test_an_owner_that_is_killed_leaves_nothing(folder: Path) -> None:
     owner.stdout.close()
 
 
+@pytest.mark.long
 def test_what_the_command_said_is_kept_while_it_runs(folder: Path) -> None:
     guard = guarded(folder, sys.executable, "-c", STUBBORN)
     log = folder / "start.log"

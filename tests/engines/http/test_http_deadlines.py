@@ -47,6 +47,7 @@ def rows_and_seconds(con: Connection, sql: str) -> tuple[list[Any], float]:
     return [row[0] for row in con.execute(sql).fetchall()], time.monotonic() - began_s
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("cache", [True, False])
 def test_rows_are_late_where_the_list_is(
     fake: Callable[..., FakeServer], connected: Callable[..., Connection], cache: bool
@@ -60,6 +61,7 @@ def test_rows_are_late_where_the_list_is(
     assert found == [("deadline", "the deadline passed before the answer came", 3)]
 
 
+@pytest.mark.long
 def test_a_server_that_was_known_is_not_waited_for_either(
     fake: Callable[..., FakeServer], connected: Callable[..., Connection]
 ) -> None:
@@ -95,6 +97,7 @@ def test_answers_that_came_stand_though_nothing_confirms_the_model(
     assert len(server.requests) == 6  # they were not kept: by then it could have been another model
 
 
+@pytest.mark.long
 def test_late_can_be_an_error_and_a_connections_deadline_holds(
     fake: Callable[..., FakeServer], connected: Callable[..., Connection]
 ) -> None:

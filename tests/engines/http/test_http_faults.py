@@ -164,6 +164,7 @@ def test_a_row_that_always_fails_fails_alone(fake):
     assert len(server.requests) == 5
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("status", [429, 500])
 def test_a_server_that_never_answers_a_row_is_dead(fake, status):
     server = fake(refusing(status, "no"))

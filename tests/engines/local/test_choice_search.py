@@ -97,7 +97,7 @@ def searched(model: MadeUpModel, choices: Sequence[str], doubt: float = DOUBT) -
     return found, num_looks
 
 
-@pytest.mark.cells(5)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("choices", [TWO_WAY, WITH_LONGER])
 @pytest.mark.parametrize("sharpness", [0.0, 1.0, 4.0])
 @pytest.mark.parametrize("seed", range(3))
@@ -236,6 +236,7 @@ def test_a_model_that_begins_a_sentence_is_understood_at_once() -> None:
     assert looks(before, SAYS) >= 3  # it was lost among the ways to spell what it would not say
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize("sharpness", [0.3, 2, 6])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_probability_is_known_well_enough_to_be_compared(seed: int, sharpness: float) -> None:

@@ -58,6 +58,7 @@ def test_a_model_that_the_hub_has_not_is_told_of_after_one_question(
     assert asked == ["/api/models/org/mistyped"]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("model", "is_asked"), [
     ("org/there", True), ("org/broken", True), ("/gone/folder", False), ("./gone", False), ("gpt2", False),
 ])  # fmt: skip

@@ -113,6 +113,7 @@ def both_reads(engine: LocalEngine, prompts: list[str], grammar: Grammar) -> lis
     return [ask(engine, prompts, grammar=grammar, max_tokens=1, read=read) for read in ("exact", "label")]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.vllm
 @pytest.mark.parametrize("choices", [("yes", "no"), ("positive", "negative")])
 def test_one_request_of_one_token_tells_what_brute_force_tells(
@@ -135,6 +136,7 @@ def test_one_request_of_one_token_tells_what_brute_force_tells(
         assert by_one.text == choices[row.index(max(row))]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.vllm
 @pytest.mark.parametrize("read", ["exact", "label"])
 def test_the_mass_is_that_of_brute_force_and_tells_where_a_model_would_say_something_else(

@@ -147,6 +147,7 @@ def test_a_hopeless_regex_fails_its_rows_only(engine):
     assert engine.num_unfinished == 0
 
 
+@pytest.mark.long
 def test_odd_prompts_fail_alone_or_not_at_all(engine):
     odd = ["\ud83d", "a\udc00b", "\0", "🦆" * 50, "", "x " * 500_000, "fine"]
     replies = ask(engine, odd, system="\ud83d system")
@@ -155,6 +156,7 @@ def test_odd_prompts_fail_alone_or_not_at_all(engine):
     assert "context holds 4096" in replies[5].failure.message
 
 
+@pytest.mark.long
 def test_a_prompt_fits_up_to_the_last_token(engine):
     room = next(n for n in range(4000, 4096) if tokens_of(engine, "a " * n) >= 4094)
     replies = ask(engine, ["a " * n for n in range(room, room + 6)])

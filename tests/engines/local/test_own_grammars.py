@@ -56,6 +56,7 @@ def test_a_grammar_of_unknown_characters_says_so(local_engine: LocalEngine) -> N
     assert reply.failure == (FailureKind.ENGINE, f"the engine gave the request up ({NO_TOKEN}), twice")
 
 
+@pytest.mark.long
 def test_many_rows_have_a_grammar_each(local_engine: LocalEngine) -> None:
     words = [f"word{i}" for i in range(300)]
     grammars = [Grammar(ebnf=f'root ::= "{word}"') for word in words]

@@ -41,6 +41,7 @@ def _sleep() -> None:
     time.sleep(30)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("on_cpu", "given", "arguments", "beside"),
     [

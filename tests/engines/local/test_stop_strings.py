@@ -26,6 +26,7 @@ def test_stop_strings_end_a_reply(engine):
     assert ask(engine, MANY[:1], max_tokens=40, stop=(stop,))[0].text == free[: free.index(stop)]
 
 
+@pytest.mark.long
 def test_rows_that_a_stop_string_ended_are_told_as_answered(engine):
     seen: list[RelStatus] = []
 

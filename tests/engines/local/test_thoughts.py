@@ -38,6 +38,7 @@ def test_a_template_tells_what_it_reads(template, switches):
     assert switches_of(template) == switches
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("template", "thinking", "ending"),
     [

@@ -188,6 +188,7 @@ def test_another_release_is_refused_and_may_stop_it(make):
     assert ended(engine)
 
 
+@pytest.mark.long
 def test_another_admission_is_refused_but_who_asks_for_none_takes_the_engines(make):
     ask(make(admission="static-8"), PROMPTS)
     assert len(ask(make(), PROMPTS)) == len(PROMPTS)
@@ -195,6 +196,7 @@ def test_another_admission_is_refused_but_who_asks_for_none_takes_the_engines(ma
         ask(make(admission="in_time"), PROMPTS)
 
 
+@pytest.mark.long
 def test_other_engine_arguments_are_refused(make):
     ask(make(), PROMPTS)
     with pytest.raises(EngineStartError, match=r'arguments none, this process has {"max_num_seqs": 4}'):
@@ -249,6 +251,7 @@ def test_a_lock_that_others_removed_costs_no_second_engine_its_socket(make):
     assert len(ask(engine, PROMPTS)) == len(PROMPTS)
 
 
+@pytest.mark.long
 def test_cancelling_does_not_wait_for_a_process_that_does_not_read(make):
     engine = make()
     ask(engine, PROMPTS)
@@ -300,6 +303,7 @@ def test_a_program_takes_the_one_that_is_up_and_says_so_once(make, capsys, monke
     assert capsys.readouterr().err.count("is answered by the shared engine that is up") == 1
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("reason", ["none is up", "the setting", "engine arguments", "kv_cache"])
 def test_a_program_has_its_own_where_that_is_said_or_none_takes_it(make, reason, monkeypatch, tmp_path):
     if reason != "none is up":
