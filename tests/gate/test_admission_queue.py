@@ -73,7 +73,7 @@ def test_the_rows_of_a_relquery_come_in_instalments_and_all_of_them_run() -> Non
     assert its.is_idle
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("parts", [1, 50, 500])
 @pytest.mark.parametrize("name", ["in_time", "static-10"])
 def test_splitting_ones_work_gains_nothing(name: str, parts: int) -> None:
@@ -106,6 +106,7 @@ def test_of_one_users_relqueries_a_short_one_is_not_behind_a_long_one() -> None:
     assert long.num_waiting > 1000
 
 
+@pytest.mark.long
 def test_an_engine_that_turns_ten_times_slower_is_followed_within_30_seconds() -> None:
     """And one that is itself again."""
     its = queue("static-10")

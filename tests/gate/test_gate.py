@@ -117,6 +117,7 @@ def test_a_cancelled_task_leaves_its_place() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.long
 def test_who_waits_is_told_where_it_stands() -> None:
     its, heard = gate(), list[Standing]()
     for _ in range(4):  # speeds are measured

@@ -192,6 +192,7 @@ def two_users(engine: Engine, greedy: int, modest: int = 8, seconds: float = 25)
     return ran
 
 
+@pytest.mark.long
 def test_one_user_with_500_requests_does_not_halve_the_share_of_one_with_8() -> None:
     got = []
     for number in (8, 500):

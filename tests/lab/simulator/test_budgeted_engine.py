@@ -58,7 +58,7 @@ class Noted:
         self.gone.append(request)
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_request_is_served_and_judged(name: str) -> None:
     outcome = serve(requests(), ENGINE, make(name))
@@ -119,6 +119,7 @@ def test_ours_serves_prompts_though_no_limit_can_be_kept(limit_s: float) -> None
     assert outcome.ttft_s.max() < 5.0
 
 
+@pytest.mark.long
 def test_a_tenfold_change_is_followed_within_thirty_seconds() -> None:
     policy = make("slack")
     changed = replace_times(NoisyTimes(ROOFLINE, changes=(StepTimeChange(8.0, 10.0),)))

@@ -67,7 +67,7 @@ def test_a_shared_prefix_is_computed_once() -> None:
     assert outcome.cached_share == pytest.approx(9 * 160 / (10 * 176))
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kv_tokens", [1500, 6000])
 def test_every_row_finishes(name: str, kv_tokens: int) -> None:
@@ -77,7 +77,7 @@ def test_every_row_finishes(name: str, kv_tokens: int) -> None:
     assert all(min(r.waiting_s, r.core_s, r.tail_s) >= 0 for r in outcome.latencies)
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_trace_gives_the_same_latencies(name: str) -> None:
     first = simulate(random_trace(5), spec_for(name), make(name))
@@ -163,6 +163,7 @@ def test_a_recorded_trace_is_stretched_to_a_rate() -> None:
         replayed_arrivals(recorded, 1.0, 6)
 
 
+@pytest.mark.long
 def test_a_guard_lets_the_large_one_through_a_stream_of_small_ones() -> None:
     def rel(name: str, arrival_s: float, num_rows: int) -> RelSpec:
         rows = tuple(RowSpec(tuple(range(i, i + 200)), 10) for i in range(num_rows))

@@ -22,7 +22,7 @@ def went(outcome: FleetOutcome) -> Counter[str]:
     return Counter(served.member for served in outcome.served)
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_request_is_answered_once_whatever_dies(name: str) -> None:
     members = [member("a"), member("b", SLOW), member("c")]
@@ -64,6 +64,7 @@ def test_one_member_is_the_engine_itself() -> None:
     assert [s.e2e_s for s in fleet.served] == pytest.approx(alone.e2e_s.tolist())
 
 
+@pytest.mark.long
 def test_a_slow_turn_is_noticed_by_ours_and_not_by_round_robin() -> None:
     members = [member(name, changes=(StepTimeChange(1.0, 3.0),) if name == "a" else ()) for name in "abc"]
     late = {}

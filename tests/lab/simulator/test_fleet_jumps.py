@@ -39,6 +39,7 @@ def test_times_are_those_of_single_steps(blocks: int) -> None:
     assert jumps.num_steps == exact.num_steps
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("router", ["least_loaded", "prism", "predicted"])
 @pytest.mark.parametrize("budget", ["static-512", "lens", "slack"])

@@ -64,6 +64,7 @@ def test_a_member_tells_each_owner_of_its_own_requests() -> None:
     assert [each.yours for each in its.reports([0, 1, 2])] == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_what_reports_say_is_what_owners_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, plain = [], Router.report
 
@@ -82,6 +83,7 @@ def test_what_reports_say_is_what_owners_sent(monkeypatch: pytest.MonkeyPatch) -
     assert all(yours == its for yours, its in taken)
 
 
+@pytest.mark.long
 def test_owners_without_work_of_their_own_cost_round_robin_nothing() -> None:
     one, four = (run(number, "round_robin") for number in (1, 4))
     assert max(one.waits_s) == max(four.waits_s) == 0.0

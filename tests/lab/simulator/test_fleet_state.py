@@ -59,6 +59,7 @@ def test_the_peak_is_of_the_same_model(budget: str) -> None:
     assert last == its.learning.model.peak_tokens_per_s != first
 
 
+@pytest.mark.long
 def test_a_slow_member_has_a_lower_peak() -> None:
     quick, slow = (
         served(SimMember(spec, 1))[-1][1].peak_tokens_per_s

@@ -35,7 +35,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_variant_does_what_it_did(name: str) -> None:
     variant, guard = next((name.removesuffix(g), GUARDS[g]) for g in reversed(GUARDS) if name.endswith(g))

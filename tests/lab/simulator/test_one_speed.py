@@ -95,6 +95,7 @@ def test_refused_past_the_deadline_where_late_is_an_error() -> None:
     assert all(served.estimate_s is not None for served in refused)
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("factor", [0.1, 10.0])
 def test_the_model_follows_a_tenfold_change_within_thirty_seconds(factor: float) -> None:

@@ -66,7 +66,7 @@ def said(outcome: RequestsOutcome) -> list[list[float]]:
     return [request.token_s for request in outcome.requests]
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("times", [ABSORBED, REPROJECT])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_request_says_all_its_tokens_in_order_and_gives_its_memory_back(
@@ -82,7 +82,7 @@ def test_every_request_says_all_its_tokens_in_order_and_gives_its_memory_back(
     assert outcome.end_s == max(request.token_s[-1] for request in outcome.requests)
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("exclusive", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_jumps_change_nothing_but_the_number_of_plans(name: str, exclusive: bool) -> None:
@@ -93,6 +93,7 @@ def test_jumps_change_nothing_but_the_number_of_plans(name: str, exclusive: bool
     assert jumped.num_plans < stepped.num_plans == stepped.num_steps
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("chunked", "policy"), [(True, "fcfs"), (False, "fcfs+pp")])
 def test_first_come_first_served_ends_as_in_the_simulator_of_relqueries(chunked: bool, policy: str) -> None:
     specs = requests(300, 3.0)

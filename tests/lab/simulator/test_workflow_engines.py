@@ -170,6 +170,7 @@ def random_flows(seed: int, number: int = 40, rate: float = 0.12) -> list[Workfl
 A100 = CostModel(160e-6, 3e-3, 2e-4, 14e-3, 3e-3)
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(
     seed=st.integers(0, 10**6), rate=st.sampled_from([0.06, 0.12, 0.3]), budget=st.sampled_from([512, 2048])

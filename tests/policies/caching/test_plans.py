@@ -53,7 +53,7 @@ def blocks_after(shown: CacheView, plan: CachePlan) -> int:
     return taken
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -65,7 +65,7 @@ def test_memory_and_seats_are_never_exceeded(name: str, shown: CacheView):
     assert len(after) <= shown.limits.max_num_seqs
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -82,7 +82,7 @@ def test_a_plan_says_what_it_means(name: str, shown: CacheView):
         assert plan.phase == "mixed" or decodes == (plan.phase == "decode")
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -92,7 +92,7 @@ def test_someone_runs_where_anyone_is_there(name: str, shown: CacheView):
     assert plan.run or plan.drop or not len(shown.requests)
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @EVERY
 @settings(max_examples=40, deadline=None)
 @given(shown=views())
@@ -125,7 +125,7 @@ def served(name: str, more: Callable[[int], list[RequestState]], steps: int, num
     return done
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @EVERY
 def test_all_finish_once_nothing_arrives(name: str):
     """Fifty requests in a pool that holds a few of them; every variant gets through."""

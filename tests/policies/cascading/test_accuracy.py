@@ -44,6 +44,7 @@ def _right(outcome: LabelOutcome, truths: list[str]) -> float:
     return float(np.mean([label == truth for label, truth in zip(outcome.labels, truths, strict=True)]))
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("sureness", ["calibrated", "upside down", "constant", "failing"])
 def test_the_accuracy_holds_whatever_the_proxy_is_sure_of(sureness: str) -> None:
     met = bounded = 0

@@ -15,12 +15,14 @@ from tests.policies.cascading.filters import MAKERS, Filter, good, hidden_cluste
 BOTH = Targets(0.9, 0.9, 0.9)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("makes", MAKERS, ids=lambda makes: makes.__name__)
 @pytest.mark.parametrize("share_true", [0.06, 0.5])
 def test_precision_and_recall_hold_together_for_every_kind_of_proxy(makes, share_true: float) -> None:
     assert share_met("sampled_ends", makes, 500, share_true, BOTH, runs=60) >= 0.9
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("share_true", [0.1, 0.5])
 def test_at_the_edge_targets_are_missed_no_oftener_than_promised(share_true: float) -> None:
     """A little more is hidden at each end than may be wrong there: one lucky draw, and a target is missed."""
@@ -29,6 +31,7 @@ def test_at_the_edge_targets_are_missed_no_oftener_than_promised(share_true: flo
     assert 0.8 <= met < 1
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "targets", [Targets(0.95, None, 0.9), Targets(None, 0.95, 0.9)], ids=["precision", "recall"]
 )
@@ -36,6 +39,7 @@ def test_one_target_holds_alone(targets: Targets) -> None:
     assert share_met("sampled_ends", hidden_cluster, 500, 0.3, targets, runs=60) >= 0.9
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_with_a_good_proxy_every_form_meets_both_targets(name: str) -> None:
     assert share_met(name, good, 1500, 0.4, BOTH, runs=20) >= 0.9

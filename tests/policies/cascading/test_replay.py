@@ -12,6 +12,7 @@ from tests.policies.cascading.filters import failing, good, run
 TARGETS = Targets(0.9, 0.9, 0.95)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_object_made_anew_goes_on_where_another_stopped(name: str) -> None:
     rows = good(900, 0.3, 4)

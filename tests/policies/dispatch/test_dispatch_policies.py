@@ -45,7 +45,7 @@ def test_an_unknown_name_lists_the_others() -> None:
         make("best")
 
 
-@pytest.mark.cells(5)
+@pytest.mark.cells(2)
 @each
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.floats(-10, 10)), max_size=30))
 def test_any_history_leads_to_a_member(name: str, history: list[tuple[int, int, float]]) -> None:

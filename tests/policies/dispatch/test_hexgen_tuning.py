@@ -54,6 +54,7 @@ def test_of_equal_alphas_the_smallest() -> None:
 samples = st.lists(st.floats(0.1, 1e3), min_size=2, max_size=40)
 
 
+@pytest.mark.long
 @given(latest=samples, reference=samples)
 def test_the_test_is_scipys(latest: list[float], reference: list[float]) -> None:
     if min(statistics.pvariance(latest), statistics.pvariance(reference)) < 1e-6:

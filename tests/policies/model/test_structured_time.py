@@ -48,7 +48,7 @@ def test_hiccups_do_not_move_ours() -> None:
     assert np.median(errors(learnt(PUBLISHED, hiccups=0.05))) > 0.05
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @FORMS
 @pytest.mark.parametrize("speed", [10.0, 0.1])
 def test_a_tenfold_change_is_followed_within_thirty_seconds_of_steps(form: Form, speed: float) -> None:
@@ -95,6 +95,7 @@ def test_a_step_larger_than_all_before_is_learnt_at_once() -> None:
     assert model.predict(np.array([long], dtype=float))[0] == pytest.approx(seconds_of(long), rel=0.1)
 
 
+@pytest.mark.long
 def test_it_is_right_of_nearly_all_steps_from_the_first_prediction_on() -> None:
     """R2 over the whole of a run, as traffic begins: rows come, then long prompts beside them."""
     for seed in range(6):

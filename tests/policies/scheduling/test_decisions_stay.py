@@ -56,6 +56,7 @@ def mean_and_largest_s(name: str, **guard: float) -> tuple[float, float]:
     return found.mean_s, max(r.latency_s for r in found.latencies)
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("name", WITH_PATIENCE)
 def test_with_our_guard_where_a_variant_has_one(name: str) -> None:
     assert mean_and_largest_s(name, patience=1.2) == pytest.approx(WITH_PATIENCE[name], rel=1e-9)
@@ -66,7 +67,7 @@ def test_with_the_papers_guard(name: str) -> None:
     assert mean_and_largest_s(name, starvation_s=0.3) == pytest.approx(WITH_THRESHOLD[name], rel=1e-9)
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("name", WITH_PATIENCE)
 @pytest.mark.parametrize("few", [0, 8])
 def test_one_by_one_and_all_at_once_decide_the_same(
