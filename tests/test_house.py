@@ -56,6 +56,7 @@ def test_no_two_test_modules_share_a_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+@pytest.mark.long
 def test_no_test_imports_an_engine_as_it_is_collected() -> None:
     """`tests.modules.later` loads these where a test uses them; each takes seconds, in every worker."""
     slow = ("vllm.", "transformers.", "xgrammar.", "lab.made_up_worker.")

@@ -47,6 +47,7 @@ def prompts_of(compared: dict[str, AnalyticsSide], query: str) -> dict[str, int]
     return {name: side.num_prompts for name, side in compared.items()}
 
 
+@pytest.mark.long
 def test_only_ours_asks_the_better_filter_first(compared: dict[str, AnalyticsSide]) -> None:
     asked = prompts_of(compared, QUERY)
     assert asked["row by row"] == asked["batch"] == asked["filters as written"] == 2 * NUM_ROWS

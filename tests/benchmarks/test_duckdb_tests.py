@@ -84,6 +84,7 @@ def test_a_wrong_answer_and_a_lost_row_are_seen_at_their_line(path: Path) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_another_order_error_and_type_are_seen(path: Path) -> None:
     path.write_text(
         "query I\nSELECT a FROM (VALUES (1), (2)) t(a) ORDER BY a\n\n"
@@ -103,6 +104,7 @@ def test_what_moves_in_plain_duckdb_itself_is_no_difference(path: Path) -> None:
     assert {each.reason for each in compare(path, "a.test").differences} == {MOVES}
 
 
+@pytest.mark.long
 def test_a_side_that_cannot_start_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text("query I\nSELECT 1\n")
     monkeypatch.setenv(VARIABLE, "some/folder")

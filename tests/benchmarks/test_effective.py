@@ -50,6 +50,7 @@ def test_a_rate_and_a_variation_must_be_positive() -> None:
         workload(SOME, 1.0, -1.0, 5, 1)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.data
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no real traces: set RELSERVE_DATA")
 @pytest.mark.parametrize("name", SETS)

@@ -72,6 +72,7 @@ def test_every_system_names_a_policy_and_a_way() -> None:
     assert set(MAIN) <= set(SYSTEMS)
 
 
+@pytest.mark.long
 def test_half_the_memory_a_token_serves_a_higher_rate() -> None:
     size = EffectiveSize(num_requests=120, seeds=(1,))
     places = {("OPT-13B", "sharegpt", SYSTEMS[name][0]): name for name in ("vLLM", "absorbed FCFS")}

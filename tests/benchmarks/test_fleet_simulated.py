@@ -55,6 +55,7 @@ def test_every_router_of_the_plan_exists_and_fleets_are_as_large_as_they_are_cal
     assert set(plan.UNEQUAL) == set(SCENARIOS) - {"Summarization"}
 
 
+@pytest.mark.long
 def test_gains_are_taken_of_the_right_cells() -> None:
     result = run_one(FleetCell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0))
     equal = list(plan.equal([1, 2], ["Coding"], 1.0))

@@ -47,6 +47,7 @@ def test_seeds_are_one_run_whose_worst_wait_is_the_worst() -> None:
     assert both == Attainment(0.75, 0.5, 0.9, 15.0, 3.0, 3.0)
 
 
+@pytest.mark.long
 def test_a_plot_is_drawn(tmp_path: Path) -> None:
     attained = {"stock": {1.0: Attainment(0.9, 0.8, 1.0, 10.0, 2.0, 3.0)}}
     draw(tmp_path / "plot.png", attained, 0.9)

@@ -44,6 +44,7 @@ def test_a_statement_that_ends_where_it_should_not_is_a_crash(tmp_path, status) 
     assert ("EngineDeadError" if status == 402 else "EngineStartError") in seen.crashed
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("function", ["llm_prob", "llm_probs"])
 @pytest.mark.parametrize("name", ["429 inside a 200 once", "text/plain", "413"])
 def test_decision_servers_misbehave_too(tmp_path, function, name) -> None:

@@ -140,6 +140,7 @@ def test_a_child_that_fails_is_told_with_its_last_words() -> None:
     assert child("print('a table')").why == "its last line is no JSON\na table"
 
 
+@pytest.mark.long
 def test_a_child_that_lacks_something_is_skipped_in_its_words() -> None:
     found = child("import sys; sys.stderr.write('skipped: no data tables\\n')")
     assert found.is_skipped

@@ -27,6 +27,7 @@ def drawn(seed: int = 1, outputs: str = "uniform") -> list[RelSpec]:
     return relqueries(30, 20, 1.0, seed, words, outputs=outputs)
 
 
+@pytest.mark.long
 def test_a_seed_draws_the_same_again_and_another_one_anew() -> None:
     one, again, other = drawn(1), drawn(1), drawn(2)
     assert one == again

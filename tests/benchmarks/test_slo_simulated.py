@@ -44,7 +44,7 @@ def test_the_engine_is_an_h100_with_an_8b_model() -> None:
     assert (engine_of("ours").max_num_batched_tokens, engine_of("v0").max_num_batched_tokens) == (8192, 16384)
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_runs(system: str) -> None:
     result = run_one(SloCell("FlowGPT-Q", 3.0, system, 1, seconds=2.0))[1]
@@ -52,6 +52,7 @@ def test_every_system_runs(system: str) -> None:
     assert math.isnan(result.r2) == (system not in ("lens", "ours", "ours-in-order"))
 
 
+@pytest.mark.long
 def test_models_learn_from_random_budgets() -> None:
     found = accuracy("Summarization", 1.75, 1)
     assert found["ours"].r2 > 0.98

@@ -34,7 +34,7 @@ def test_a_refusal_is_no_escape(house: AttackedDatabase) -> None:
     assert (outcome.cases, outcome.ended["refused"], outcome.escaped) == (2, 2, [])
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("text", "seen"),
     [
@@ -79,6 +79,7 @@ def test_a_statement_that_goes_on_is_seen(house: AttackedDatabase, monkeypatch: 
     assert "it took 0." in outcome.escaped[0]
 
 
+@pytest.mark.long
 def test_an_order_that_the_model_obeys_reaches_the_guard(house: AttackedDatabase) -> None:
     for injection in list(Injection.all())[::16]:
         schema = injection.plant(house)

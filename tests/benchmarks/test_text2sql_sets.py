@@ -40,6 +40,7 @@ def test_questions_about_the_shipped_tables_have_answers() -> None:
                 assert group.databases[0].execute(gold).fetchall(), (question.text, gold)
 
 
+@pytest.mark.long
 def test_held_out_questions_have_answers_on_two_databases() -> None:
     groups = list(held_out(3))
     assert len(groups) == 3
@@ -81,6 +82,7 @@ def test_a_sqlite_database_keeps_its_keys_and_types(tmp_path: Path) -> None:
     assert sorted(kinds) == [("FOREIGN KEY",), ("PRIMARY KEY",), ("PRIMARY KEY",)]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.data
 @pytest.mark.parametrize("name", FILES)
 def test_public_questions_have_gold_queries_that_run(name: str) -> None:

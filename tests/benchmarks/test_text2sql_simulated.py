@@ -117,6 +117,7 @@ def _steps(name: str) -> list[list[object]]:
     return [[step for level in levels for step in level] for levels in trace(name)]
 
 
+@pytest.mark.long
 @with_traces
 def test_caches_make_everybody_faster() -> None:
     cold, warm = (measure(WorkflowRun(CELLS[0], OURS, 1, cached)) for cached in (False, True))
@@ -125,6 +126,7 @@ def test_caches_make_everybody_faster() -> None:
     assert statistics.fmean(warm.latencies_s) < statistics.fmean(cold.latencies_s)
 
 
+@pytest.mark.long
 @with_traces
 def test_alpha_is_found_in_less_than_the_papers_two_minutes() -> None:
     tuned = tune(CELLS[5], 1)

@@ -302,6 +302,7 @@ def test_on_a_network_file_system_there_is_no_wal(
     assert {path.name for path in tmp_path.iterdir()} <= {FILE_NAME, f"{FILE_NAME}-journal"}
 
 
+@pytest.mark.long
 def test_commits_are_batched(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     commits: list[int] = []
     write = Store.write

@@ -85,6 +85,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert (report["right"], report["asked"], said) == ([True, True], 3000 - kept, [])
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "closed"
     folder.mkdir()
@@ -114,6 +115,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     one_warning(said, "make it writable")
 
 
+@pytest.mark.long
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     report, said = run(tmp_path / "file")
@@ -154,6 +156,7 @@ def test_pages_overwritten_in_the_middle(tmp_path: Path) -> None:
     assert (report["right"], report["asked"], said) == ([True, True], 0, [])
 
 
+@pytest.mark.long
 def test_a_cut_file(tmp_path: Path) -> None:
     run(tmp_path)
     os.truncate(tmp_path / FILE_NAME, 40_000)
@@ -221,11 +224,13 @@ def test_a_writer_elsewhere_does_not_keep_readers_waiting(tmp_path: Path) -> Non
     one_warning(said, "locked")
 
 
+@pytest.mark.long
 def test_switched_off(tmp_path: Path) -> None:
     report, said = run(tmp_path, RELSERVE_ANSWER_CACHE_MB="0")
     assert (report["asked"], said, list(tmp_path.iterdir())) == (6000, [], [])
 
 
+@pytest.mark.long
 def test_switched_off_for_one_connection(tmp_path: Path) -> None:
     off = "connect = relserve.connect; relserve.connect = lambda **options: connect(cache=False, **options)"
     report, said = run(tmp_path, off)

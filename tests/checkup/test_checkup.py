@@ -69,6 +69,7 @@ def test_the_scripted_engine_has_a_page_without_advice() -> None:
     assert (page.kind, page.local, page.served, page.advice) == ("scripted", None, None, [])
 
 
+@pytest.mark.long
 def test_json_is_one_object() -> None:
     done = relserve("models", "check", "scripted", "--json")
     page = json.loads(done.stdout)
@@ -77,6 +78,7 @@ def test_json_is_one_object() -> None:
     assert b"asking each function" in done.stderr
 
 
+@pytest.mark.long
 def test_the_page_ends_with_what_to_set() -> None:
     text = relserve("models", "check", "scripted").stdout.decode()
     assert "nothing to set" in text

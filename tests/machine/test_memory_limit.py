@@ -36,6 +36,7 @@ def test_more_is_refused_and_a_child_may_be_freed_of_it():
     assert run(_TRY) == ["refused", str(1 << 28), "-1"]
 
 
+@pytest.mark.long
 def test_a_smaller_limit_of_the_user_stays():
     mine = 1 << 30
     set_mine = f"import resource; resource.setrlimit(resource.RLIMIT_DATA, ({mine}, -1))"

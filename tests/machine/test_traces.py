@@ -34,11 +34,13 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_nothing_is_imported_where_nobody_traces() -> None:
     done = run(f"{ASK}\nassert not [each for each in sys.modules if each.startswith('opentelemetry')]")
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_provider_that_stands_for_none_is_none() -> None:
     done = run(f"import opentelemetry.trace\n{ASK}\nassert engine.submissions[0].trace is None")
     assert done.returncode == 0, done.stderr
@@ -128,6 +130,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.long
 def test_a_process_that_ends_at_once_sends_its_last_spans_before() -> None:
     receiver = Receiver()
     done = run(LAST.format(limit_s=30), OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=receiver.endpoint)

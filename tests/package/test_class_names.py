@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 ROOMS = ("relserve", "duckdb_ext/relserve_duckdb", "kernels", "lab", "training", "benchmarks")
 
@@ -21,6 +23,7 @@ def places_of(folders: list[Path]) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_no_public_class_name_stands_twice() -> None:
     places = places_of([ROOT / room for room in ROOMS])
     assert len(places) > 500

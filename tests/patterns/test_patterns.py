@@ -38,7 +38,7 @@ def test_no_pattern_of_the_tree_takes_more_than_linear_time_and_memory() -> None
     assert [line for line in lines if "slow" in line] == []
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("text", "method"),
     [

@@ -51,6 +51,7 @@ def test_the_scheduler_is_told_the_deadline_that_holds(
         assert tag.deadline_s - now_s == pytest.approx(expected, abs=5)
 
 
+@pytest.mark.long
 def test_what_is_late_fails_alone_and_later_rounds_have_the_same_deadline() -> None:
     engine = ScriptedEngine(echo, chunk=1, pause_s=0.5)
     session = Session(lambda model: engine)

@@ -42,6 +42,7 @@ def test_the_first_of_a_cluster_is_its_most_typical_text() -> None:
     assert found.places[found.numbers == 1][nearest] == 1
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("k", [4, None])
 def test_the_order_of_the_texts_has_no_influence(k: int | None) -> None:
     texts, vectors, _ = _points(2)

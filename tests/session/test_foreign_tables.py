@@ -84,6 +84,7 @@ def test_the_demo_says_nothing_of_it(said: list[str]) -> None:
     assert said == []
 
 
+@pytest.mark.long
 def test_a_model_that_was_named_is_the_users_choice(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ask = f"SELECT llm('Sum up: {{}}', '{OWN[0]}')"
     with relserve.connect(model="tiny", cache=False, progress=False) as con:
@@ -109,6 +110,7 @@ def pointing(said: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("options", "expected"), [({}, [TEXT_OF_QUESTIONS]), ({"model": "tiny-sql"}, [])])
 def test_questions_about_other_tables_are_told_of_once(
     pointing: list[str], options: dict[str, str], expected: list[str]
@@ -121,6 +123,7 @@ def test_questions_about_other_tables_are_told_of_once(
     assert pointing == expected
 
 
+@pytest.mark.long
 def test_of_questions_about_the_shipped_tables_nothing_is_said(pointing: list[str]) -> None:
     with relserve.connect(cache=False, progress=False) as con:
         demo.prepare(con)

@@ -42,6 +42,7 @@ def ask() -> Ask:
     return run
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("call", "reply", "said"),
     [
@@ -67,6 +68,7 @@ def test_one_label_for_thirty_prompts_is_told_once(ask: Ask, call: str, reply: s
     assert ask(call, 2 * FEWEST, reply) == []
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("call", "num_rows"),
     [
@@ -78,6 +80,7 @@ def test_nothing_is_told_of_few_prompts(ask: Ask, call: str, num_rows: int) -> N
     assert ask(call, num_rows, "yes") == []
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("num_others", "said"), [(3, "gave true to 397 of 400 prompts"), (9, "")])
 def test_one_answer_for_nearly_all_prompts_is_told(num_others: int, said: str) -> None:
     others = {f"x {i}" for i in range(num_others)}

@@ -130,6 +130,7 @@ def test_with_examples_rows_are_done_block_by_block() -> None:
     assert engine.chunks == [MOST_WITH_TURNS] * 6
 
 
+@pytest.mark.long
 def test_an_engine_with_limits_of_its_own_gets_its_blocks_through_all_that_wraps_it() -> None:
     """A block of 512 rows, of which each is a batch, would be too many batches for a server."""
     examples, num = [{"text": "a rose", "answer": "good"}], 3 * MOST_WITH_TURNS

@@ -180,6 +180,7 @@ def test_threads_may_ask_at_once() -> None:
     assert (opened.record.num_done, opened.record.num_rows_done) == (120, 120)
 
 
+@pytest.mark.long
 def test_an_error_on_record_keeps_nothing_of_its_caller_alive() -> None:
     class Local:
         pass

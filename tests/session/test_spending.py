@@ -69,6 +69,7 @@ def num_answered(rows: list[tuple[Any, ...]]) -> int:
 TOO_SMALL = ("max_rows := 10", "max_tokens_total := 100", "max_cost := 0.01", "max_cost := 0")
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("cap", TOO_SMALL)
 def test_too_much_is_refused_before_the_first_row(counting: Counting, cap: str) -> None:
     with connect(model=counting.model, progress=False) as con:
@@ -79,6 +80,7 @@ def test_too_much_is_refused_before_the_first_row(counting: Counting, cap: str) 
     assert not counting.server.requests
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("cap", ["max_tokens_total := 1500", "max_cost := 0.2"])
 def test_at_the_cap_no_row_is_sent_and_a_larger_one_asks_the_rest(counting: Counting, cap: str) -> None:
     with connect(model=counting.model, progress=False) as con:
@@ -210,6 +212,7 @@ def test_rows_that_are_refused_before_they_are_sent_leave_their_room_to_others(g
     assert cap.spent.rows == good - over
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("says", [True, False])
 def test_somebody_is_asked_above_a_threshold(counting: Counting, says: bool) -> None:
     with connect(model=counting.model, progress=False) as con:

@@ -36,6 +36,7 @@ def beers() -> duckdb.DuckDBPyConnection:
     return con
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "bad",
     [
@@ -89,6 +90,7 @@ def test_an_interrupt_of_who_cancels_is_cancelled() -> None:
         run(["?"], Interrupted(), session_of(engine_of({})), cancel=cancel)
 
 
+@pytest.mark.long
 def test_queries_run_in_the_time_that_is_left() -> None:
     numbers = iter(range(100))
     engine = engine_of({"candidates": lambda prompt: fenced(f"{SLOW} LIMIT {next(numbers) + 1}")})

@@ -57,6 +57,7 @@ def test_tables_that_were_not_named_are_neither_shown_nor_read(con: duckdb.DuckD
     assert "hush" not in "".join(prompt for s in engine.submissions for prompt in s.prompts)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("sql", ["DROP TABLE beers", "SELECT 1; DELETE FROM beers", "FROM read_csv('/x')"])
 def test_what_is_no_plain_select_is_refused(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     database = DuckDBDatabase(con, Text2SqlOptions())
@@ -93,6 +94,7 @@ def test_the_users_examples_are_ranked_by_likeness(con: duckdb.DuckDBPyConnectio
     assert DuckDBDatabase(con, Text2SqlOptions()).golden(QUESTION, 5) == ()
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("table", ["nowhere", "beers"])
 def test_a_table_that_holds_no_examples_is_said(con: duckdb.DuckDBPyConnection, table: str) -> None:
     with pytest.raises(UsageError, match="must name a table with the columns question and sql"):
@@ -123,6 +125,7 @@ def test_the_table_of_examples_is_no_table_to_ask_unless_it_is_named(con: duckdb
     assert names(Text2SqlOptions(examples="kept", tables=("kept",))) == {"kept"}
 
 
+@pytest.mark.long
 def test_the_deadline_holds_while_values_are_read(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("CREATE TABLE words AS SELECT 'a word ' || md5(i::VARCHAR) AS word FROM range(700000) t(i)")
     began = time.monotonic()

@@ -116,6 +116,7 @@ def test_rows_can_be_cut_instead(con: duckdb.DuckDBPyConnection) -> None:
     assert guarded.rows("SELECT a FROM t ORDER BY a LIMIT 5").num_rows == 5
 
 
+@pytest.mark.long
 def test_the_users_transaction_result_and_settings_stay(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("SET threads = 2; BEGIN; INSERT INTO t VALUES (-1, 'mine')")
     reading = con.execute("SELECT a FROM t WHERE a < 2 ORDER BY a")
@@ -177,6 +178,7 @@ print(guarded.rows("SELECT count(*) AS n FROM t")["n"].to_pylist())
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory so")
 def test_one_call_that_wants_all_memory_fails_and_the_process_lives_on() -> None:
     done = subprocess.run(

@@ -159,6 +159,7 @@ def test_an_index_is_built_once_a_version(con: duckdb.DuckDBPyConnection, tmp_pa
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("name", [TABLE_FILE, SPELLING_FILE])
 @pytest.mark.parametrize("content", [b"", b"not ours", b"SQLite format 3\x00" + b"\x00" * 200])
 def test_a_broken_file_is_built_anew(

@@ -43,6 +43,7 @@ def test_what_is_in_time_is_met(
     assert 0 < row["slack"] <= 60
 
 
+@pytest.mark.cells(2)
 @each_jump
 def test_what_is_late_is_missed(offsets_s: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> None:
     jump(monkeypatch, offsets_s)

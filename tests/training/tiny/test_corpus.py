@@ -82,7 +82,7 @@ def test_there_are_many_phrasings() -> None:
     assert sum(map(len, questions.SEEN.values())) >= 100
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("task", HELD_OUT_TASKS)
 @pytest.mark.parametrize("unseen", [False, True])
 def test_held_out_groups_are_well_formed(task: str, unseen: bool) -> None:

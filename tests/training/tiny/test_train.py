@@ -33,6 +33,7 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.long
 def test_resumed_training_equals_training_in_one_go(tmp_path: Path) -> None:
     whole, parts = replace(micro(), out=tmp_path / "whole"), replace(micro(), out=tmp_path / "parts")
     train.train(whole)

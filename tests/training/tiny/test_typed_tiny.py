@@ -47,6 +47,7 @@ def test_extract_gives_values_of_every_type_or_a_failure_on_record(con: Connecti
         assert all(value is None or type(value) is kinds[name] for name, value in row.items()), row
 
 
+@pytest.mark.long
 def test_extract_ends(con: Connection) -> None:
     call = "llm_extract('{}', review, schema := '{\"a\": \"DATE\"}')"
     con.execute(f"SELECT {call} FROM reviews LIMIT 50").fetchall()
@@ -102,6 +103,7 @@ def test_temperature_changes_answers_and_not_what_they_are_worth(local_engine: L
             assert warm.confidence <= cold.confidence + 0.02
 
 
+@pytest.mark.long
 def test_min_confidence_makes_unsure_answers_null(con: Connection) -> None:
     call = "llm_classify('Mood: {}', review, choices := ['positive', 'negative']%s)"
     sql = f"SELECT {call % ''}, {call % ', min_confidence := 0.9'} FROM reviews WHERE review <> '' LIMIT 200"

@@ -19,7 +19,7 @@ duckdb = pytest.importorskip("duckdb")
 SEEDS = range(8)
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_gives_questions_whose_sql_runs_on_both_databases(shape):
     found = 0
@@ -63,6 +63,7 @@ def test_the_same_seed_gives_the_same_example():
     assert example("seed").question != example("another seed").question
 
 
+@pytest.mark.long
 def test_every_answer_is_accepted_by_the_grammar_of_its_prompt():
     words = [*_answer_words(), "</s>"]
     info = xgrammar.TokenizerInfo(words, stop_token_ids=[len(words) - 1])
@@ -134,6 +135,7 @@ def test_other_seeds_give_other_rows_and_references_find_their_rows():
         assert {row[at] for row in one[table.name]} <= keys | {None}
 
 
+@pytest.mark.long
 def test_values_that_the_database_does_not_have_are_asked_for_too():
     texts = [example(f"unknown {seed}", shape="filter") for seed in range(150)]
     asked = [value for made in texts for value in made.prompt.values if value.is_text]

@@ -68,6 +68,7 @@ def test_a_batch_depends_on_its_number_alone(tokenizer: Any, micro: Any) -> None
     assert not torch.equal(first.ids[0, :40], batches.stream(tokenizer, micro).batch(18).ids[0, :40])
 
 
+@pytest.mark.long
 def test_a_run_goes_on_and_its_state_can_be_exported(plan: Any, tokenizer: Any) -> None:
     assert train.train(replace(plan, max_steps=4), resume=True).step == 4
     assert plans.export_state(plan, tokenizer).step == 4
