@@ -43,6 +43,7 @@ def test_ray_59194_one_over_long_prompt_does_not_kill_the_job() -> None:
     assert made.asked == (100_000, 1)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_ray_52449_and_57140_failed_rows_are_handled_row_by_row(prefetch: bool) -> None:
     made = make(prefetch, tables=False, script=unlucky_sevens)
@@ -64,6 +65,7 @@ def test_ray_57140_only_the_failed_rows_are_asked_again() -> None:
     assert made.rows("SELECT count(a) FROM job") == [(20,)]
 
 
+@pytest.mark.long
 def test_vllm_12080_all_prompts_of_a_query_are_known_to_the_engine_at_once() -> None:
     made = make(script=echo)
     made.rows("SELECT llm('{} {}', title, body) FROM p")
@@ -79,6 +81,7 @@ def test_vllm_12080_prompts_with_a_shared_prefix_are_asked_together() -> None:
     assert changes == 2
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_flock_245_a_null_does_not_end_the_query(prefetch: bool) -> None:
     made = make(prefetch, tables=False, script=echo)

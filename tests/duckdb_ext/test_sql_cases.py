@@ -47,7 +47,7 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-@pytest.mark.cells(24)
+@pytest.mark.cells(16)
 @pytest.mark.parametrize("case", SMALL, ids=[case.sql[:90] for case in SMALL])
 def test_small_tables(trio: dict[str, Made], case: Case) -> None:
     assert case.rows is not None

@@ -118,6 +118,7 @@ def test_a_variable_that_is_no_such_number_is_told(made: Made, value: str) -> No
     assert made.engine.num_prompts == 0
 
 
+@pytest.mark.long
 def test_a_sample_over_a_cap_is_not_asked_and_the_rest_is_told(made: Made) -> None:
     made.con.session.spending.statement = Limits(rows=10)
     sql = "SELECT llm_prob('a {}', body), llm_prob('b {}', title) FROM p"

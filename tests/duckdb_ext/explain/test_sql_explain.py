@@ -155,6 +155,7 @@ def test_made_up_answers_leave_no_answer_behind() -> None:
     assert make(chunk=1000).rows(sql) == before
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
@@ -180,7 +181,7 @@ def test_a_limit_that_may_stop_early_is_noted(made: Made) -> None:
     assert found.calls[0].at_most
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "error"),
     [
@@ -226,6 +227,7 @@ def test_relations(made: Made) -> None:
     assert "distinct" not in relation.explain("analyze")
 
 
+@pytest.mark.long
 def test_seconds_come_from_what_was_seen_and_are_else_unknown() -> None:
     made = make(chunk=50, pause_s=0.02)
     sql = "SELECT llm('s {}', body) FROM p"

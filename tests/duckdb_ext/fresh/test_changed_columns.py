@@ -60,6 +60,7 @@ def test_a_changed_template_says_what_it_would_cost(
         assert (engine.num_prompts, kinds(priced)[0]) == (5, "Kind of message 0")
 
 
+@pytest.mark.long
 def test_ask_asks_all_rows_again(con: relserve.Connection, engine: ScriptedEngine) -> None:
     done = relserve.materialize(con, "tickets", "kind", SORT, on_change="ask")
     assert (done.asked, kinds(con)[0], kinds(con)[-1]) == (6, "Sort of message 0", "Sort of new")
@@ -93,6 +94,7 @@ def test_a_model_with_other_files_is_a_change(
     assert relserve.refresh(con, "tickets", "kind").asked == 0
 
 
+@pytest.mark.long
 def test_another_model_is_a_change(con: relserve.Connection, engine: ScriptedEngine) -> None:
     other = ScriptedEngine(echo, model="other")
     with (

@@ -143,7 +143,7 @@ def test_a_table_that_is_made_anew_takes_the_answers_that_it_had(
     assert kinds(con) == [(i, f"Kind of message {i}") for i in range(6)]
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("expression", "answer"),
     [
@@ -247,6 +247,7 @@ def test_odd_names_and_other_databases(con: relserve.Connection, tmp_path: Path)
     assert con.execute("""SELECT table_name FROM "o's".relserve.fresh_columns""").fetchall() == [('T "x',)]
 
 
+@pytest.mark.long
 def test_columns_whose_names_have_dots_do_not_share_answers(con: relserve.Connection) -> None:
     con.execute("""CREATE TABLE a AS SELECT 'x' AS t; CREATE TABLE "a.b" AS FROM a""")
     relserve.materialize(con, "a", "b.c", "llm('First of {}', t)")

@@ -209,7 +209,7 @@ def test_parameters_keep_their_values(plain: Made, sql: str, parameters: Any) ->
     assert relation.engine.num_prompts <= 60
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -266,6 +266,7 @@ def test_an_open_result_is_ended_as_by_any_statement() -> None:
     assert made.engine.num_prompts == 60
 
 
+@pytest.mark.long
 def test_a_view_that_names_a_model_stays_a_view() -> None:
     """Its server would be taken for one that the user's own text names."""
     made = fresh()

@@ -96,7 +96,7 @@ WRITTEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(("sql", "look", "rows"), WRITTEN, ids=[sql for sql, *_ in WRITTEN])
 def test_a_statement_that_writes_takes_the_rows(sql: str, look: str, rows: list[tuple[int]]) -> None:
     asked = asking()
@@ -115,7 +115,7 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("sql", "parameters"), PARAMETERS, ids=[sql for sql, _ in PARAMETERS])
 def test_a_question_may_be_a_parameter(asked: Asking, sql: str, parameters: object) -> None:
     assert asked.rows(sql, parameters) == [(4,)]
@@ -215,6 +215,7 @@ def test_a_question_without_sql_shows_where_it_stands() -> None:
     assert "LINE 2: FROM beers, text2sql('Who?') AS t\n                    ^^^^^^^^^^^^^^^^" in str(error)
 
 
+@pytest.mark.long
 def test_duckdbs_errors_quote_the_users_text() -> None:
     asked = asking()
     with pytest.raises(Exception, match='"m" not found') as caught:

@@ -73,7 +73,7 @@ def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) ->
     assert asked.rows("SELECT count(*) FROM beers") == [(3,)]
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_too_many_rows_are_an_error(asked: Asking, read: Read) -> None:
     with pytest.raises(LimitError, match=r"more than 10,000 rows; .*limits := \{'rows'") as caught:
@@ -103,6 +103,7 @@ def test_the_caller_lifts_a_limit(asked: Asking, limits: str) -> None:
     assert asked.rows(f"SELECT n FROM text2sql('Many?', limits := {limits}) WHERE n > 19998") == [(19_999,)]
 
 
+@pytest.mark.long
 def test_a_few_of_many_rows_are_no_error(asked: Asking) -> None:
     assert asked.rows("FROM text2sql('Many?') LIMIT 2") == [(0,), (1,)]
 
@@ -146,6 +147,7 @@ def test_what_a_model_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> N
     assert passed_s == 6000.0
 
 
+@pytest.mark.long
 def test_without_limits_the_sql_stands_alone(asked: Asking) -> None:
     asked.con.execute("CREATE VIEW v AS FROM text2sql('Count?', limits := 'none')")
     ((sql,),) = asked.rows("SELECT sql FROM duckdb_views() WHERE view_name = 'v'")

@@ -28,6 +28,7 @@ def ids_and_rounds(made: Made) -> tuple[int, int]:
     return len({each.rel_id for each in made.engine.submissions}), len(made.engine.submissions)
 
 
+@pytest.mark.long
 def test_two_filters_over_many_rows() -> None:
     made = made_of(ROWS)
     made.rows(TWO_FILTERS)
@@ -53,6 +54,7 @@ def test_rows_announced_are_those_of_the_table_until_the_last_round() -> None:
             assert each.rows == (asked if each is rounds[-1] else ROWS)
 
 
+@pytest.mark.long
 def test_a_limit() -> None:
     made = made_of(ROWS)
     rows = made.rows(f"{TWO_FILTERS} LIMIT 10")
@@ -97,6 +99,7 @@ def test_chunks_of_a_statement_without_prefetch() -> None:
     assert relqueries(made)["s {}"][3] == 40
 
 
+@pytest.mark.long
 def test_rehearsals_count_rows_with_a_null_once() -> None:
     made = make()
     made.rows("SELECT llm('o {}', llm('i {}', title)) FROM p")

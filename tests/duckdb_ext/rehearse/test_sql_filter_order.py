@@ -65,6 +65,7 @@ def test_what_was_learned_helps_the_next_statement() -> None:
     assert made.engine.num_prompts - before == least
 
 
+@pytest.mark.long
 def test_few_distinct_prompts_come_first() -> None:
     made = made_of(ROWS)
     made.rows("SELECT id FROM t WHERE llm_filter('s 50 {}', x) AND llm_filter('z 50 {}', g)")
@@ -85,7 +86,7 @@ FORMS = (
 )
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("sql", FORMS)
 def test_forms(sql: str) -> None:
     made, plain = made_of(3000), made_of(3000, prefetch=False)

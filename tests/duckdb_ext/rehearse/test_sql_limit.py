@@ -47,7 +47,7 @@ FORMS = {
 }
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
     sql, num_rows = FORMS[name][0].format(f=FILTER), FORMS[name][1]
@@ -76,6 +76,7 @@ def test_fewer_rows_than_the_limit_asks_all() -> None:
     assert made.engine.num_prompts == 300
 
 
+@pytest.mark.long
 def test_no_row_passes() -> None:
     made = made_of(3000)
     assert made.rows("SELECT id FROM t WHERE llm_filter('a 0 {}', x) LIMIT 1") == []
@@ -131,7 +132,7 @@ WHOLE = (
 )
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("sql", WHOLE)
 def test_what_needs_all_rows_sees_all_rows(sql: str) -> None:
     made, plain = made_of(3000), made_of(3000, prefetch=False)
@@ -201,6 +202,7 @@ def test_inside_a_transaction_the_rows_are_right() -> None:
     made.con.execute("ROLLBACK")
 
 
+@pytest.mark.long
 def test_rows_deleted_while_it_asks() -> None:
     """Another cursor deletes rows that have passed already."""
     made: Made

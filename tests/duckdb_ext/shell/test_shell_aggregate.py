@@ -78,7 +78,7 @@ def con(installed: Installed, service: Service) -> Iterator[duckdb.DuckDBPyConne
         yield con
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @needs_aggregates
 @pytest.mark.parametrize("sql", FORMS)
 def test_every_form(con: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -87,7 +87,7 @@ def test_every_form(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     assert rows == expected if "ORDER BY g" in sql else sorted(rows, key=str) == sorted(expected, key=str)
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @needs_aggregates
 @pytest.mark.parametrize("sql", WRONG)
 def test_a_wrong_call_is_told_why(con: duckdb.DuckDBPyConnection, sql: str) -> None:

@@ -133,6 +133,7 @@ def test_in_the_stock_shell(in_the_shell: dict[str, Path], case: Case) -> None:
     assert in_order(case, rows) == in_order(case, case.rows)
 
 
+@pytest.mark.long
 @needs_shell
 def test_long_numbers_in_the_stock_shell(installed: Installed, scripted: Service) -> None:
     for number in (

@@ -73,7 +73,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(("sql", "num_prompts", "num_relqueries"), FORMS, ids=[sql for sql, _, _ in FORMS])
 def test_every_form_gives_the_rows_of_the_plain_udf_in_one_relquery_a_call(
     sql: str, num_prompts: int, num_relqueries: int
@@ -94,6 +94,7 @@ def test_threads_that_collect_in_any_order_make_the_same_prompt() -> None:
     assert prompts[0] == prompts[1] == prompts[2]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_a_group_over_max_chars_is_answered_in_rounds(prefetch: bool) -> None:
     made = make(prefetch)

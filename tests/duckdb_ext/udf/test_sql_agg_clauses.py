@@ -76,6 +76,7 @@ def test_five_thousand_groups_are_one_engine_call(clauses: str) -> None:
     assert unrehearsed.asked[1] <= 10
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_equal_windows_are_asked_once_and_in_rounds_where_they_are_long(prefetch: bool) -> None:
     made = make(prefetch)
@@ -92,7 +93,7 @@ def test_equal_windows_are_asked_once_and_in_rounds_where_they_are_long(prefetch
     ]
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("call", FORMS)
 def test_columns_are_named_as_the_text_writes_them(said: Made, call: str) -> None:
     said.rows(f"SELECT {call} FROM s")
@@ -104,6 +105,7 @@ def test_columns_are_named_as_the_text_writes_them(said: Made, call: str) -> Non
     assert said.con.sql(f"SELECT {call} FROM s").columns == [call]
 
 
+@pytest.mark.long
 def test_names_with_quotes_windows_and_subqueries(said: Made) -> None:
     said.rows("SELECT llm_agg('it''s \"J\" {}', x ORDER BY k) FROM s")
     assert names(said) == ["llm_agg('it''s \"J\" {}', x ORDER BY k)"]
@@ -117,6 +119,7 @@ def test_names_with_quotes_windows_and_subqueries(said: Made) -> None:
     assert names(said) == ["g", "x"]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("sql", "parameters"),
     [

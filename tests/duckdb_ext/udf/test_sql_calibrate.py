@@ -66,6 +66,7 @@ def test_several_choices_and_a_name_of_with(con: relserve.Connection) -> None:
     assert found["sales"] < 0.85
 
 
+@pytest.mark.long
 def test_explain_and_a_relation_that_nobody_reads_keep_nothing(
     con: relserve.Connection, tmp_path: Path
 ) -> None:

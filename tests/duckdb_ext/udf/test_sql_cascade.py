@@ -97,6 +97,7 @@ def test_a_dataframe_is_decided_as_its_table(con: relserve.Connection, large: Sc
     assert large.num_prompts == num_asked, "all of it was kept"
 
 
+@pytest.mark.long
 def test_the_highest_targets_give_the_large_models_answers(con: relserve.Connection) -> None:
     assert shares(con, f"SELECT x FROM rows_ WHERE {FILTER}, precision := 1, recall := 1)") == (1.0, 1.0)
 
@@ -153,7 +154,7 @@ def test_after_a_crash_no_prompt_is_answered_twice(con: relserve.Connection, lar
     assert len(answered) == len(set(answered))
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -199,6 +200,7 @@ def test_a_small_model_that_tells_no_probability_is_an_error(con: relserve.Conne
     assert states[0] == ("llm_filter", "failed"), "though the large model was not asked"
 
 
+@pytest.mark.long
 def test_explain_tells_what_each_model_likely_answers(
     con: relserve.Connection, large: ScriptedEngine
 ) -> None:

@@ -122,6 +122,7 @@ def test_what_is_learnt_labels_rows(con: relserve.Connection, large: ScriptedEng
     assert large.num_prompts < NUM_ROWS / 2
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("cascade", ["embedding", "small"])
 def test_most_scores_are_within_the_error_of_the_large_models(

@@ -31,7 +31,7 @@ def con() -> relserve.Connection:
     return con
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("told", CALLS)
 def test_a_wrong_number_of_rows_is_told(con: relserve.Connection, told: str) -> None:
     for given in WRONG:
@@ -61,7 +61,7 @@ def test_no_number_is_all_rows_but_of_partners(con: relserve.Connection) -> None
         con.sql(DEDUP.format("mails", "NULL")).fetchall()
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("call", [*CALLS.values(), TOP])
 def test_an_empty_table_gives_no_rows(con: relserve.Connection, call: str) -> None:
     assert con.sql(call.format("none", "2")).fetchall() == []

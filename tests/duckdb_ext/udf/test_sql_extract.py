@@ -51,6 +51,7 @@ def test_every_type_comes_back_as_it_was_read(prefetch: bool) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "schema",
     [
@@ -163,7 +164,7 @@ def test_a_missing_schema_on_the_raw_connection(made: Made) -> None:
         made.con.raw.execute("SELECT llm_extract('{}', body) FROM p").fetchall()
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("function", "reply", "value"),
     [
@@ -187,7 +188,7 @@ def test_functions_of_one_type(function: str, reply: str, value: Any) -> None:
     assert made.asked == (40, 1)
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("function", "reply"),
     [("llm_int", "2.5"), ("llm_int", "twelve"), ("llm_double", '"1e999"'), ("llm_date", '"2023-02-29"'),

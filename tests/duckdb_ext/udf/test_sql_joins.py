@@ -94,7 +94,7 @@ def test_nothing_is_approximated_unless_asked(
     assert con.sql("SELECT function, join_plan FROM llm_queries()").fetchall() == [("llm_filter", None)]
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -240,6 +240,7 @@ def test_a_dataframe_of_pairs_is_decided_as_its_tables(con: relserve.Connection)
     assert sorted(zip(frame.i[found], frame.j[found], strict=True)) == matches()
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

@@ -51,7 +51,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cells(7)
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_result_is_that_of_duckdb(world: Made, plain: duckdb.DuckDBPyConnection, text: str) -> None:
     for con in (world.con, plain):
@@ -61,7 +61,7 @@ def test_the_result_is_that_of_duckdb(world: Made, plain: duckdb.DuckDBPyConnect
     assert world.con.fetchall() == plain.fetchall()
 
 
-@pytest.mark.cells(6)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_relation_of_several_statements_is_that_of_duckdb(
     world: Made, plain: duckdb.DuckDBPyConnection, text: str
@@ -99,6 +99,7 @@ def test_an_aborted_transaction_is_ended_by_a_text(world: Made) -> None:
     assert world.rows("ROLLBACK; SELECT llm('{}', 1)") == [("1",)]
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "text",
     [

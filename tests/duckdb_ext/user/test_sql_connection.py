@@ -240,6 +240,7 @@ def test_user_file_keeps_no_trace(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.long
 def test_a_database_that_was_just_made_is_not_searched() -> None:
     """Reading the list of its functions would take as long as opening it."""
     raw = duckdb.connect()
@@ -301,6 +302,7 @@ def test_attach_twice(made: Made) -> None:
     assert other.num_prompts == 501
 
 
+@pytest.mark.long
 def test_a_constant_call_of_any_type_is_one_row(made: Made) -> None:
     made.rows("SELECT llm('one')")
     made.rows("SELECT llm_int('How many? {}', 'three'), llm_bool('Yes?'), llm_date('When? {}', 'now')")
@@ -308,6 +310,7 @@ def test_a_constant_call_of_any_type_is_one_row(made: Made) -> None:
     assert made.rows("SELECT rows, distinct_prompts FROM llm_queries()") == [(1, 1)] * 5
 
 
+@pytest.mark.long
 def test_llm_queries_is_a_table_like_any_other(made: Made) -> None:
     made.rows("SELECT llm('a {}', body), llm_filter('b {}', title) FROM p")
     made.con.execute("CREATE VIEW seen AS SELECT function, rows, started FROM llm_queries()")

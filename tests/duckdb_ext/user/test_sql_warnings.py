@@ -35,7 +35,7 @@ SQL = "SELECT llm_filter('x {}', id) FROM p WHERE id < 100"
 TEXT = "20 of 100 rows failed and are NULL: 10 over context, 10 unparsable; see llm_errors(), statement 1"
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     "run",
     [
@@ -69,12 +69,13 @@ def test_each_statement_warns_of_its_own_rows(bad: Made) -> None:
     assert str(one[0].message).startswith("1 of 1 rows failed and is NULL: 1 over context")
 
 
+@pytest.mark.long
 def test_several_calls_count_as_answers(bad: Made) -> None:
     (warning,) = warned(lambda: bad.rows("SELECT llm_filter('x {}', id), llm_filter('y {}', id) FROM p"))
     assert "4,000 of 20,000 answers failed" in str(warning.message)
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "sql",
     ["SELECT llm_filter('x {}', id * 10) FROM p", "SELECT llm('x {}', NULL)", "SELECT 1",

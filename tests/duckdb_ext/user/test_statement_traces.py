@@ -81,6 +81,7 @@ def test_a_relquery_tells_how_much_and_never_what(spans: Any) -> None:
     assert "secret" not in "".join(each.to_json() for each in spans.get_finished_spans())
 
 
+@pytest.mark.long
 def test_kept_answers_are_told(spans: Any, tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path / "answers.sqlite", 2**26, pytest.fail)
     session = Session(lambda _: ScriptedEngine(identity="same"), cache=cache)
