@@ -156,6 +156,7 @@ def test_help_teaches() -> None:
     assert all(word in done.stdout for word in ("--model", "--older-than", "--yes", "30d"))
 
 
+@pytest.mark.long
 def test_learnt_lengths_are_shown_and_cleared_alone(tmp_path: Path, store: Store) -> None:
     assert "lengths  none learnt yet" in relserve(tmp_path).stdout
     assert "nothing to delete" in relserve(tmp_path, "clear", "--lengths").stdout
@@ -202,7 +203,7 @@ def test_values_are_cleared_where_no_answers_are_kept(tmp_path: Path, values: Pa
     assert list(values.iterdir()) == []
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("options", "answers", "has_values"),
     [

@@ -108,6 +108,7 @@ def test_explain_shows_the_plan_and_the_calls() -> None:
     assert "1 llm call: 4 rows, 4 distinct prompts" in text
 
 
+@pytest.mark.long
 def test_explain_command_takes_text_file_and_stdin(tmp_path: Path) -> None:
     sql = "SELECT llm('say {}', range) FROM range(4)"
     file = tmp_path / "query.sql"

@@ -38,6 +38,7 @@ def test_a_person_sees_all_tables() -> None:
     assert "4 rows without a label were left out" in text
 
 
+@pytest.mark.long
 def test_markdown_has_a_heading_a_table() -> None:
     text = ran(*REVIEWS, "--rows", "50", "--format", "markdown")
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
@@ -69,6 +70,7 @@ def test_json_has_an_object_a_line_that_names_its_table() -> None:
     assert sum(line["NULL"] for line in lines if line["part"] == "confusion") == lines[0]["null_answers"]
 
 
+@pytest.mark.long
 def test_csv_is_one_table() -> None:
     (row,) = table(*REVIEWS)
     assert (row["model"], row["question"]) == ("scripted", "Praise? {review}")

@@ -85,7 +85,7 @@ def test_what_a_user_may_do_is_changed(user, path):
     assert Users.load(path).get("ann") == before
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -174,6 +174,7 @@ def test_a_key_is_taken_back(user, path):
     assert Users.load(path).get("bot").keys == ()
 
 
+@pytest.mark.long
 def test_limits_are_changed_and_lifted(user, path):
     user("add", "bot", "--no-password", "--tokens-per-day", "5")
     user("change", "bot", "--tokens-per-minute", "7", "--requests-at-once", "1")

@@ -86,7 +86,7 @@ def test_a_database_is_only_read(
     assert path.read_bytes() == before
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("said", "is_run"), [("n\n", False), ("y\n", True), ("\n", True), ("", False)])
 def test_it_asks_before_it_runs_where_told_to(
     recorded: Recorded,
@@ -119,6 +119,7 @@ def test_questions_from_stdin_go_on_from_those_before_and_from_errors(
     assert [options.evidence for _, options in recorded.asked] == [None, before, before]
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("options", [{}, {"model": "tiny-sql"}])
 def test_a_model_that_reads_the_question_alone_is_told_no_other(

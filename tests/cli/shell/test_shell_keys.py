@@ -73,6 +73,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     return run
 
 
+@pytest.mark.long
 def test_ctrl_c_before_the_prompt_is_there_ends_nothing(
     typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_statement_takes_several_lines(typed: Typed) -> None:
     assert typed("SELECT 1 AS a,\r", "';' AS b\r", ";\r", CTRL_D) == '"a","b"\n1,";"\n'
 
 
+@pytest.mark.long
 def test_results_of_several_statements_up_to_the_first_error(typed: Typed) -> None:
     shown = typed("SELECT 1 AS a; SELECT 2 AS b; SELEC; SELECT 3 AS c;\r", "SELECT 4 AS d;\r", CTRL_D)
     before, _, after = shown.partition('"d"\n4\n')
@@ -127,7 +129,7 @@ def test_ctrl_c_empties_the_line_and_leaves_when_pressed_twice_after(typed: Type
     assert typed(CTRL_C, "SELECT 1 AS a;\r", CTRL_C, CTRL_C) == '"a"\n1\n' + 2 * (repl.AGAIN + "\n")
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("keys", [".quit\r", ".exit\r", ".q\r", "quit\r", " Exit\r", CTRL_D])
 def test_ways_to_leave(typed: Typed, keys: str) -> None:
     assert typed(keys, "SELECT 1;\r") == ""

@@ -30,6 +30,7 @@ def texts(con: Connection, text: str) -> list[str]:
     return [each.text for each in proposed(con, text).found]
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize(("text", "first"), [
     ("SELECT * FROM fi|", ["films"]),
     ("select 1; select * from re|", ["reviews", "read_blob("]),

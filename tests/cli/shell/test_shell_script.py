@@ -220,6 +220,7 @@ def test_read_runs_files_and_tells_where_an_error_is(tmp_path: Path, monkeypatch
     assert (done.exit_code, "25 scripts read one another" in done.stderr) == (1, True)
 
 
+@pytest.mark.long
 def test_queries_errors_models_timer_and_help() -> None:
     done = process(
         stdin="""

@@ -97,6 +97,7 @@ def test_idle_clients_are_hung_up_on(serve: Serve) -> None:
         con.execute("SELECT 1")
 
 
+@pytest.mark.long
 def test_only_so_many_clients(serve: Serve) -> None:
     server = serve(max_connections=2)
     kept = [connect(server), connect(server)]
@@ -107,6 +108,7 @@ def test_only_so_many_clients(serve: Serve) -> None:
     connect(server)
 
 
+@pytest.mark.long
 def test_another_database_is_refused(serve: Serve, tmp_path: Path) -> None:
     server = serve(database=tmp_path / "shop.db")
     with pytest.raises(psycopg.OperationalError, match='"memory" does not exist'):

@@ -115,6 +115,7 @@ def test_a_question_without_sql_is_an_error_with_its_place(serve: Serve) -> None
     assert con.execute("SELECT 1").fetchall() == [(1,)]
 
 
+@pytest.mark.long
 def test_a_plain_user_may_ask_the_embedded_default(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     engines = {None: ScriptedEngine(model="tiny"), "tiny-sql": ScriptedEngine(model="tiny-sql")}
     monkeypatch.setattr(

@@ -82,7 +82,7 @@ def test_a_reset_is_undone(con: psycopg.Connection[Any]) -> None:
     assert (text(con, "SHOW search_path"), text(con, "SELECT a FROM t")) == ("s9", "9")
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     "statement",
     ["SET schema = 's9'", "SET SCHEMA 's9'", 'SET "search_path" TO s9', "SET Search_Path = 's9' -- here"],
@@ -114,6 +114,7 @@ def test_reset_goes_back_to_what_was_asked_for_at_the_start(serve: Serve, reset:
     assert text(con, NOON) == "2026-01-01 21:00:00+09"
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -205,6 +206,7 @@ def test_a_long_name_of_a_program_is_cut(serve: Serve) -> None:
     assert con.execute("SHOW application_name").fetchone() == ("?" * 63,)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("statement", ["SET", "SET -- x = 1", "SET /* x */;", "SET SESSION", "SET LOCAL --"])
 def test_a_set_of_nothing_is_a_syntax_error(con: psycopg.Connection[Any], statement: str) -> None:
     with pytest.raises(psycopg.errors.SyntaxError):

@@ -88,7 +88,7 @@ def read(
     return rows + reader.finish()
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("form", FORMS)
 @given(rows=rows_of_texts, cuts=st.lists(st.integers(0, 200), max_size=6))
 @example(rows=[("\\.", None)], cuts=[])
@@ -107,7 +107,7 @@ def test_rows_are_the_same_after_a_way_out_and_in(
     assert found == expected
 
 
-@pytest.mark.cells(4)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.binary(max_size=40), cuts=st.lists(st.integers(0, 40), max_size=4))
 def test_any_bytes_give_rows_or_a_protocol_error(form: str, data: bytes, cuts: list[int]) -> None:
