@@ -99,6 +99,7 @@ def test_another_order_error_and_type_are_seen(path: Path) -> None:
     assert [each.line for each in found.differences if each.form == "as written"] == [2, 11]
 
 
+@pytest.mark.long
 def test_what_moves_in_plain_duckdb_itself_is_no_difference(path: Path) -> None:
     path.write_text("query I\nSELECT random()\n")
     assert {each.reason for each in compare(path, "a.test").differences} == {MOVES}

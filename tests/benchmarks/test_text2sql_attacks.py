@@ -68,6 +68,7 @@ def test_a_call_to_outside_is_seen(house: AttackedDatabase) -> None:
     assert outcome.escaped == ["x: it called an address"]
 
 
+@pytest.mark.long
 def test_a_statement_that_goes_on_is_seen(house: AttackedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.attacks.judge.GRACE_S", GRACE_S / 100)
 

@@ -96,6 +96,7 @@ def test_a_weight_is_a_share() -> None:
     assert 0.7 < engine.got["bob"] / sum(engine.got.values()) < 0.8
 
 
+@pytest.mark.long
 def test_of_one_users_relqueries_a_short_one_is_not_behind_a_long_one() -> None:
     engine = Engine(queue())
     engine.comes("ann", 200)

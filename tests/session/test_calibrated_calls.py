@@ -109,6 +109,7 @@ def price(template: str, engine: TooSureEngine) -> None:
     relserve.calibrate_decisions(rows, asked, truth="label", name="price", engine=engine, progress=False)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("lead", "choices"),
     [("", ["price", "joy"]), ("price: about money\n", {"price": "about money", "joy": None})],
@@ -129,7 +130,7 @@ def test_a_label_of_llm_tags_is_corrected_by_its_own(engine: TooSureEngine, lead
     assert asked.issuperset(engine.submissions[-1].prompts), "llm_prob asks something else"
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("calibration", "said"),
     [

@@ -76,6 +76,7 @@ def test_it_is_said_once_of_all_frames(said: list[str], monkeypatch: pytest.Monk
     assert said == [TEXT]
 
 
+@pytest.mark.long
 def test_the_demo_says_nothing_of_it(said: list[str]) -> None:
     with relserve.connect(cache=False, progress=False) as con:
         for query in demo.prepare(con):

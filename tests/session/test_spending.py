@@ -168,6 +168,7 @@ def test_what_frames_asked_is_known_to_sql(counting: Counting) -> None:
         assert call.likely.basis == "3 earlier prompts of this call"
 
 
+@pytest.mark.long
 def test_what_a_limit_may_end_is_stopped_and_not_refused(counting: Counting) -> None:
     sql = "SELECT i FROM range(300) t(i) WHERE llm_filter('Is {} odd?', i, max_rows := 40) LIMIT 5"
     with connect(model=counting.model, progress=False) as con:

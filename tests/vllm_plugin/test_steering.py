@@ -111,7 +111,7 @@ def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 20
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "stock"])
 def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
@@ -241,7 +241,7 @@ def test_settings_are_checked() -> None:
         testing.scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", NAMES)
 def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:

@@ -108,6 +108,7 @@ def test_late_can_be_an_error_and_a_connections_deadline_holds(
     assert time.monotonic() - began_s < LATE_S
 
 
+@pytest.mark.long
 def test_a_question_is_late_where_the_list_is(
     fake: Callable[..., FakeServer], connected: Callable[..., Connection]
 ) -> None:

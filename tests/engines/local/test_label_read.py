@@ -136,6 +136,7 @@ def test_one_request_of_one_token_tells_what_brute_force_tells(
         assert by_one.text == choices[row.index(max(row))]
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.vllm
 @pytest.mark.parametrize("read", ["exact", "label"])

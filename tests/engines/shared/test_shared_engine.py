@@ -303,6 +303,7 @@ def test_a_program_takes_the_one_that_is_up_and_says_so_once(make, capsys, monke
     assert capsys.readouterr().err.count("is answered by the shared engine that is up") == 1
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("reason", ["none is up", "the setting", "engine arguments", "kv_cache"])
 def test_a_program_has_its_own_where_that_is_said_or_none_takes_it(make, reason, monkeypatch, tmp_path):

@@ -140,6 +140,7 @@ def test_ours_keeps_more_limits_than_static_budgets_do() -> None:
     assert attained["slack"] > attained["static-8192"] + 0.2
 
 
+@pytest.mark.long
 def test_under_overload_who_is_late_anyway_lets_others_be_in_time() -> None:
     """In the order of arrival nearly everybody is late; all are served in both cases."""
     specs = requests(count=150, rate=30.0, tpot_slo_s=0.05)

@@ -45,6 +45,7 @@ def test_nobody_who_ever_comes_is_an_error() -> None:
         simulate(load(10), [member("a")], make("predicted"), deaths=[Death(0.1, "a")])
 
 
+@pytest.mark.long
 def test_a_run_repeats() -> None:
     members = [member("a", budget="lens"), member("b", SLOW, "slack")]
     one, other = (simulate(load(30), members, make("predicted"), seed=5) for _ in range(2))

@@ -15,13 +15,14 @@ from tests.policies.cascading.filters import MAKERS, Filter, good, hidden_cluste
 BOTH = Targets(0.9, 0.9, 0.9)
 
 
-@pytest.mark.cells(3)
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("makes", MAKERS, ids=lambda makes: makes.__name__)
 @pytest.mark.parametrize("share_true", [0.06, 0.5])
 def test_precision_and_recall_hold_together_for_every_kind_of_proxy(makes, share_true: float) -> None:
     assert share_met("sampled_ends", makes, 500, share_true, BOTH, runs=60) >= 0.9
 
 
+@pytest.mark.long
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("share_true", [0.1, 0.5])
 def test_at_the_edge_targets_are_missed_no_oftener_than_promised(share_true: float) -> None:

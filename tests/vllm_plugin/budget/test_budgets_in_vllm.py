@@ -63,7 +63,7 @@ def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int,
     assert not scheduler.budgets.rows
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
 @pytest.mark.parametrize("name", ["slack", "lens", "static-40"])
