@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         made.con.close()
 
 
-@pytest.mark.cells(10)
+@pytest.mark.cells(30)
 @pytest.mark.parametrize("case", CASES, ids=[case.sql[:90] for case in CASES])
 def test_a_sure_cascade_gives_the_rows_of_the_plain_filter(made: Made, case: Case) -> None:
     reset(made.con, False)

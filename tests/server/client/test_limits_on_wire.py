@@ -11,6 +11,7 @@ import pytest
 from relserve.server.server import Server
 from relserve.server.users.users import User
 from tests.server.client.rights_scene import client, said, serving
+from tests.waiting import wait_until
 
 # the server's own setting, which pytest takes back after the module's first test
 pytestmark = pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
@@ -46,6 +47,7 @@ def test_places_are_kept_for_admins_and_users_have_their_number(server):
         root = stack.enter_context(client(server, "root"))
         assert said(root, "SELECT 1") == said(ann, "SELECT 1") == "[(1,)]"
         assert "too many clients already: 4" in refused(server, "root")
+    wait_until(lambda: not server.clients())
 
 
 @pytest.mark.cells(2)
