@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.call.vector_text import text_of_vector
 from relserve.engines.http.dialect import Dialect, encodable
-from relserve.engines.http.reply import UnreadableReply, usage_in
+from relserve.engines.http.reply import UnreadableReply, usage_shares
 from relserve.engines.http.rows import HttpRows
 from relserve.errors import Failure, FailureKind
 
@@ -28,7 +28,7 @@ class EmbeddedRows(HttpRows):
         body = {"model": self.server.model, "input": texts, "encoding_format": "float"}
         data = await self._post("/embeddings", body)
         found = _vectors_in(data, len(texts))
-        usages = [usage_in(data), *[Usage()] * (len(texts) - 1)]  # of the request, told once
+        usages = usage_shares(data, len(texts))
         return [_reply(*each) for each in zip(indices, found, usages, strict=True)]
 
 

@@ -14,7 +14,7 @@ from relserve.engines.http.decision_wire import AskedQuestion, DecisionWire
 from relserve.engines.http.dialect import Dialect, encodable
 from relserve.engines.http.faults import Fault, RetryAction
 from relserve.engines.http.label_reply import TELLS_NONE, read_labels, refused
-from relserve.engines.http.reply import usage_in
+from relserve.engines.http.reply import usage_shares
 from relserve.engines.http.rows import NO_SUCH_MODEL, HttpRows
 from relserve.errors import Failure, FailureKind
 
@@ -118,7 +118,7 @@ class ReadRows(HttpRows):
         if dialect.is_vllm and self.plain.cache_salt is not None:
             body["cache_salt"] = self.plain.cache_salt
         data = await self._post(wire.path, body)
-        usages = [usage_in(data), *[Usage()] * (len(indices) - 1)]  # of the request, told once
+        usages = usage_shares(data, len(indices))
         found = wire.read(data, questions)
         tells = self.plain.sampling.label_mass
         masses = [wire.mass_in(data, number) if tells else None for number in range(len(questions))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 from relserve.call.fences import unfenced
@@ -179,6 +180,12 @@ def usage_in(data: object) -> Usage:
         count_of(usage.get(f"{reply}_tokens")) or 0,
         count_of(_dict_in(usage, f"{reply}_tokens_details").get("reasoning_tokens")) or 0,
     )
+
+
+def usage_shares(data: object, num: int) -> list[Usage]:
+    """A request's tokens in equal parts, one for each of its rows: caps take a row without any for untold."""
+    ends = [[total * part // num for total in usage_in(data)] for part in range(num + 1)]
+    return [Usage(*(last - first for first, last in zip(*each, strict=True))) for each in pairwise(ends)]
 
 
 def _names_in(usage: dict[str, Any], chats: str, decisions: str) -> str:

@@ -70,20 +70,32 @@ class HttpRows:
 
     async def _feed(self) -> None:
         """Start each request when there is a slot for it; with one waiter for all, relQueries take turns."""
-        index = 0
+        index, may_send = 0, self.submission.may_send
         while index < len(self.submission.prompts):
-            if self.submission.may_send is not None and (
-                why := await self.submission.may_send(self.submission.prompts[index])
-            ):
+            if may_send is not None and (why := await may_send(self.submission.prompts[index])):
                 self._hold_back(index, why)
                 return
             await self._enter(index)
-            indices = self._together(index)
+            indices = await self._let_go(self._together(index))
             task = asyncio.create_task(self._row(indices))
             self._tasks.add(task)
             # In a callback, since a task cancelled before its first step runs no `finally`.
             task.add_done_callback(partial(self._done, index))
             index += len(indices)
+
+    async def _let_go(self, indices: tuple[int, ...]) -> tuple[int, ...]:
+        """As many rows of a request as may go now, beside its first: if they waited, they would keep room."""
+        may_send = self.submission.may_send
+        if may_send is None:
+            return indices
+        for number, index in enumerate(indices[1:], 1):
+            try:
+                async with asyncio.timeout(0):
+                    if await may_send(self.submission.prompts[index]):
+                        return indices[:number]  # the next request's first is told why
+            except TimeoutError:
+                return indices[:number]
+        return indices
 
     def _hold_back(self, index: int, why: str) -> None:
         """Send no row from this one on."""

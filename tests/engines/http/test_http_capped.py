@@ -1,0 +1,49 @@
+"""Requests of several rows under caps: each row is let go by itself, and their tokens count once."""
+
+from __future__ import annotations
+
+import pytest
+from asking import ask
+from decision_fakes import decisions, serving
+from http_fakes import Answered
+
+from relserve.call.decisions import YES_NO, FollowUp
+from relserve.engines.http.embedded_rows import MOST_TEXTS
+from relserve.engines.http.engine import HttpEngine
+from relserve.errors import FailureKind
+from relserve.prices.price import Rates, TokenPrice
+from relserve.session.capped_engine import CappedEngine
+from relserve.session.caps import Limits, SpendingCap
+from relserve.session.per_question import PerQuestion
+
+TEXTS = [f"text {i}" for i in range(3 * MOST_TEXTS)]
+
+
+async def embedded(body):
+    items = [{"index": i, "embedding": [1.0, len(text)]} for i, text in enumerate(body["input"])]
+    return Answered(body={"data": items, "usage": {"prompt_tokens": 7 * len(items)}})
+
+
+def test_no_row_is_sent_beside_others_that_a_cap_does_not_let_go(fake):
+    server, cap = fake(embedded), SpendingCap(Limits(rows=MOST_TEXTS + 6), "x")
+    replies = ask(CappedEngine(HttpEngine(server.url), [cap], None), TEXTS, embeds=True)
+    kinds = [reply.failure and reply.failure.kind for reply in replies]
+    assert kinds == [None] * (MOST_TEXTS + 6) + [FailureKind.CAP] * (2 * MOST_TEXTS - 6)
+    assert [len(body["input"]) for _, body in server.requests] == [MOST_TEXTS, 6]
+    assert cap.spent.rows == MOST_TEXTS + 6
+
+
+def test_tokens_of_a_request_count_once(fake):
+    cap, price = SpendingCap(Limits(), "x"), TokenPrice(Rates(1.0, 1.0, 1.0))
+    ask(CappedEngine(HttpEngine(fake(embedded).url), [cap], price), TEXTS, embeds=True)
+    assert cap.spent == (len(TEXTS), 7 * len(TEXTS), pytest.approx(7e-6 * len(TEXTS)))
+
+
+def test_so_do_those_of_questions_about_one_state(fake):
+    server, cap = fake(serving(decisions=decisions)), SpendingCap(Limits(), "x")
+    asked = tuple(FollowUp(f"Does {label} apply?", YES_NO) for label in "abc")
+    how = {"max_tokens": 1, "read": "label", "follow_ups": asked}
+    capped = PerQuestion(CappedEngine(HttpEngine(server.url), [cap], None))
+    replies = ask(capped, ["one", "two", "three"], **how)
+    assert cap.spent.rows == 9
+    assert cap.spent.tokens == sum(reply.usage.prompt_tokens for reply in replies) < 9 * 40
