@@ -42,7 +42,7 @@ class CappedEngine(WrappedEngine):
         held, left = list[Reply](), set(range(total))
         try:
             # Once more where rows that were refused unsent leave their room to others.
-            while num := total - first if asks else account.claim_rows(total - first):
+            while num := total - first if asks else await account.claim_rows(total - first):
                 sent = submission
                 if num < total:
                     sent = submission.part(range(first, first + num), submission.rows)
@@ -61,6 +61,7 @@ class CappedEngine(WrappedEngine):
                         if not asks and left and account.is_reached():
                             break
                 first += num
+                account.close()
             if rest := held + [Reply(index, None, account.failure()) for index in sorted(left)]:
                 yield rest
         finally:
@@ -94,12 +95,21 @@ class _Account:
                 return cap.told()
             await asyncio.sleep(POLL_S)
 
-    def claim_rows(self, most: int) -> int:
-        """Let so many more rows go as the caps on rows allow, whatever tokens they take."""
+    async def claim_rows(self, most: int) -> int:
+        """Let so many more rows go as the caps on rows allow, whatever tokens they take.
+
+        Where rows under way have all the room, they may leave some: it waits for them.
+        """
         one, num = Amounts(rows=1), 0
-        while num < most and not self.is_reached() and self._claim(one)[0]:
-            self._claims.append(one)
-            num += 1
+        while num < most and not self.is_reached():
+            may_go, _ = self._claim(one)
+            if may_go:
+                self._claims.append(one)
+                num += 1
+            elif num or may_go is False:
+                break
+            else:
+                await asyncio.sleep(POLL_S)
         return num
 
     def settle(self, replies: Sequence[Reply]) -> None:

@@ -12,12 +12,13 @@ import pytest
 
 import relserve
 from relserve.api import connect
+from relserve.call.relquery import Reply
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind, OptionError, RowError, SpendingError
 from relserve.session.capped_engine import CappedEngine
 from relserve.session.caps import Amounts, Limits, SpendingCap
-from tests.engines.asking import ask
+from tests.engines.asking import ask, collect, submission_of
 from tests.engines.http_fakes import Answered, FakeServer, said
 
 MORE = 3  # times the tokens that bytes let expect
@@ -211,6 +212,27 @@ def test_rows_that_are_refused_before_they_are_sent_leave_their_room_to_others(g
     kinds = [reply.failure and reply.failure.kind for reply in replies]
     assert kinds == [FailureKind.OVER_CONTEXT] * 7 + [None] * (good - over) + [FailureKind.CAP] * over
     assert cap.spent.rows == good - over
+
+
+def test_rows_wait_for_room_that_rows_under_way_may_leave() -> None:
+    cap, engine, row = SpendingCap(Limits(rows=10), "x"), ScriptedEngine(), Amounts(rows=1)
+    assert all(cap.claim(row) for _ in range(8))  # of another call
+
+    async def asked() -> list[Reply]:
+        pending = asyncio.create_task(
+            collect(CappedEngine(engine, [cap], None), submission_of(list("abcde")))
+        )
+        while cap.spent.rows < 2:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert engine.num_answered == 2
+        for _ in range(8):
+            cap.release(row)
+        return await pending
+
+    replies = spawn(asked()).result()
+    assert [reply.failure for reply in replies] == [None] * 5
+    assert cap.spent.rows == 5
 
 
 @pytest.mark.cells(1)
