@@ -17,7 +17,7 @@ class LikelySpending(NamedTuple):
     """Of one relQuery.
 
     Attributes:
-        num_requests: prompts that will be sent.
+        num_requests: prompts that will be sent, each of which is a row to caps.
         usage: their tokens and those of their answers.
         cost: US dollars; None: the price is unknown.
         basis: what the tokens rest on.
@@ -83,12 +83,12 @@ class SpendingBasis(NamedTuple):
             wraps = WRAPPING if counted is None and self.submission.has_grammars else 0
             read, cached, written = read * times, 0.0, num_sent * (output + wraps) * times
             basis = "the type of its answers"
-        usage = Usage(round(read), round(cached), round(written))
-        return LikelySpending(num_sent, usage, self._cost(usage, seconds), basis)
+        usage, num_requests = Usage(round(read), round(cached), round(written)), num_sent * times
+        return LikelySpending(num_requests, usage, self._cost(num_requests, usage, seconds), basis)
 
-    def _cost(self, usage: Usage, seconds: float | None) -> float | None:
-        if not self.num_sent:
+    def _cost(self, num_requests: int, usage: Usage, seconds: float | None) -> float | None:
+        if not num_requests:
             return 0.0
         if isinstance(self.price, HourPrice):
             return None if seconds is None else self.price.cost(seconds)
-        return None if self.price is None else self.price.cost_of_many(usage, self.num_sent)
+        return None if self.price is None else self.price.cost_of_many(usage, num_requests)

@@ -214,6 +214,14 @@ def test_rows_that_are_refused_before_they_are_sent_leave_their_room_to_others(g
     assert cap.spent.rows == good - over
 
 
+def test_each_request_about_a_row_is_a_row_of_the_estimate_too() -> None:
+    call = "llm_probs('{}', i, choices := ['a', 'b', 'c'], debias := 3, max_rows := %s)"
+    with connect(engine=ScriptedEngine(), progress=False) as con:
+        with pytest.raises(SpendingError, match="this would ask about 30 rows"):
+            con.execute(f"SELECT {call % 29} FROM range(10) t(i)").fetchall()
+        assert num_answered(con.execute(f"SELECT {call % 30} FROM range(10) t(i)").fetchall()) == 10
+
+
 def test_rows_wait_for_room_that_rows_under_way_may_leave() -> None:
     cap, engine, row = SpendingCap(Limits(rows=10), "x"), ScriptedEngine(), Amounts(rows=1)
     assert all(cap.claim(row) for _ in range(8))  # of another call
