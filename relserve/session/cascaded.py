@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from relserve.call.answer_types import Answer, Number
 from relserve.call.decisions import Decision
-from relserve.call.options import EMBEDDING, OF_CASCADES, WORDS, Options
+from relserve.call.options import CAPS, EMBEDDING, OF_CASCADES, WORDS, Options
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
 from relserve.errors import OptionError
@@ -48,15 +48,18 @@ def proxy_site(site: CallSite) -> CallSite:
 
 
 def weighed_site(site: CallSite) -> CallSite | None:
-    """The call that gives the probabilities of a call's answers, by the same prompts; None: none does."""
+    """The call that gives the probabilities of a call's answers, by the same prompts and under its caps.
+
+    None: none does.
+    """
     if isinstance(site.answer_type, Decision):
         return plain_site(site)
     weighs = site.function in _TELLS and not isinstance(site.answer_type, Number)
-    return _told_by(site, site.options.model) if weighs else None
+    return _told_by(site, site.options.model, CAPS) if weighs else None
 
 
-def _told_by(site: CallSite, model: str | None) -> CallSite:
-    given = {name: getattr(site.options, name) for name in _SHARED}
+def _told_by(site: CallSite, model: str | None, also: Sequence[str] = ()) -> CallSite:
+    given = {name: getattr(site.options, name) for name in (*_SHARED, *also)}
     return CallSite(_TELLS[site.function], site.binding, replace(Options(model=model), **given))
 
 

@@ -129,6 +129,12 @@ def test_a_sample_over_a_cap_is_not_asked_and_the_rest_is_told(made: Made) -> No
     assert [row["sampled"] for row in sampled(made, sql, 5)[0]] == [5, 5]
 
 
+def test_a_sample_is_held_to_the_caps_of_its_own_call(made: Made) -> None:
+    _, said = sampled(made, "SELECT llm_filter('Good? {}', body, max_rows := 5) FROM p")
+    assert made.engine.num_prompts == 0
+    assert "No sample was asked: this would ask about 20 rows" in said
+
+
 def test_a_sample_that_costs_is_confirmed_before(made: Made) -> None:
     questions: list[str] = []
     spending = made.con.session.spending
