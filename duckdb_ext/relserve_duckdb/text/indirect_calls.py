@@ -59,21 +59,20 @@ class IndirectCalls:
         return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, self._callers))
 
     def calling_definitions(self, text: str) -> str:
-        """The definitions of the views and macros that the text mentions and that call; "" for none.
+        """The definitions of the views and macros that the text reaches and that call; "" for none.
 
         Of our own table macros that call, the names.
         """
-        lower = text.lower()
-        callers = self._callers
-        return "\n".join([*(callers[name] for name in names_in(lower, callers)), *_ASKING.findall(lower)])
+        return "\n".join([*_reached(text, self._callers), *_ASKING.findall(text.lower())])
 
     def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
-        left, parts = {**self._views, **self._macros, **self._callers}, [text]
-        for part in parts:
-            lower = part.lower()
-            parts += [left.pop(name) for name in names_in(lower, left)]
-        return "\n".join(parts)
+        known = {**self._views, **self._macros, **self._callers}
+        return "\n".join([text, *_reached(text, known)])
+
+    def macro_definitions(self, text: str) -> str:
+        """The definitions of all macros that the text reaches, whether they call or not; "" for none."""
+        return "\n".join(_reached(text, self._macros))
 
     def is_changed_by(self, text: str) -> bool:
         """Whether running the text may have made such a name."""
@@ -110,6 +109,14 @@ class IndirectCalls:
 
 def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     return {name.lower(): sql or "" for name, sql in con.sql(query).fetchall()}
+
+
+def _reached(text: str, definitions: dict[str, str]) -> list[str]:
+    """The definitions whose names stand in a text, or in one that it reaches; always in the same order."""
+    left, parts = dict(definitions), [text]
+    for part in parts:
+        parts += [left.pop(name) for name in sorted(names_in(part.lower(), left))]
+    return parts[1:]
 
 
 def _unquoted(name: str) -> str:

@@ -9,6 +9,8 @@ from scripted_filters import made_of, passes, passing
 from sql_fixtures import Made, make
 
 from relserve.engines.scripted import by_hash
+from relserve.errors import SpendingError
+from relserve.session.caps import Limits
 
 ROWS = 10_000
 TWO_FILTERS = "SELECT id FROM t WHERE llm_filter('s 80 {}', x) AND llm_filter('s 10 {}', x)"
@@ -149,3 +151,28 @@ def test_a_table_that_asks_submits_all_rows_together(call: str, functions: list[
         rounds = [len(each.prompts) for each in made.engine.submissions]
         assert sum(rounds) == num_asked
         assert len(rounds) <= 3, "no chunk of 2,048 rows is a round of its own"
+
+
+OVER_OTHERS = {
+    "a view": ("CREATE VIEW inner_view AS SELECT i, llm('n {}', i) AS y FROM range(5000) t(i)",
+               "CREATE VIEW outer_view AS SELECT y FROM inner_view", "FROM outer_view"),
+    "a macro": ("CREATE MACRO inner_macro(t) AS llm('n {}', t)",
+                "CREATE MACRO outer_macro(t) AS upper(inner_macro(t))",
+                "SELECT outer_macro(i) FROM range(5000) t(i)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OVER_OTHERS)
+def test_what_calls_through_another_is_looked_at_and_asked_together(kind: str) -> None:
+    made = make(tables=False)
+    *definitions, query = OVER_OTHERS[kind]
+    for text in definitions:
+        made.con.execute(text)
+    made.con.session.spending.statement = Limits(rows=4999)
+    for run in (made.con.execute, made.con.sql):
+        with pytest.raises(SpendingError, match="this would ask about 5,000 rows"):
+            run(query).fetchall()
+    assert made.asked == (0, 0)
+    made.con.session.spending.statement = Limits()
+    made.rows(query)
+    assert made.asked == (5000, 1)
