@@ -33,7 +33,7 @@ class RememberedColumn(NamedTuple):
     Attributes:
         inputs: the columns that its expression reads.
         type: DuckDB's, of its answers.
-        macros: definitions of views and macros that the expression calls, which call models; "" for none.
+        macros: definitions of the macros that the expression calls, and of those that they call; "" for none.
         models: their fingerprints by their names; "": unknown.
     """
 

@@ -177,7 +177,7 @@ class FreshColumns:
             text = before.expression
         if _HASH in map(str.lower, expression.inputs):
             raise UsageError(f"{_HASH} is what a refresh computes itself; rename this column of {table.name}")
-        macros = self.indirect_calls.calling_definitions(text)
+        macros = self.indirect_calls.macro_definitions(text)
         now = RememberedColumn(text, expression.inputs, "", macros, self._fingerprints(expression))
         hashed = hash_of(table, now.inputs)
         work = ColumnWork(call, table, column, expression, before, now, hashed, asks_all=True)

@@ -112,6 +112,17 @@ def test_a_changed_macro_is_a_change(con: relserve.Connection, engine: ScriptedE
         relserve.refresh(con, "tickets", "rate")
 
 
+@pytest.mark.parametrize("changed", ["asked(t) AS llm('Rate well {}', t)", "cleaned(t) AS upper(t)"])
+def test_so_is_a_changed_macro_inside_a_macro(con: relserve.Connection, changed: str) -> None:
+    for macro in ("asked(t) AS llm('Rate {}', t)", "cleaned(t) AS lower(t)", "rated(t) AS asked(cleaned(t))"):
+        con.execute(f"CREATE MACRO {macro}")
+    relserve.materialize(con, "tickets", "rate", "rated(message)")
+    assert relserve.refresh(con, "tickets", "rate").asked == 0
+    con.execute(f"CREATE OR REPLACE MACRO {changed}")
+    with pytest.raises(UsageError, match="a macro or view that the expression calls has changed"):
+        relserve.refresh(con, "tickets", "rate")
+
+
 def test_a_change_whose_answers_are_kept_already_needs_no_leave(
     con: relserve.Connection, engine: ScriptedEngine
 ) -> None:
