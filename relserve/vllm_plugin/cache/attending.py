@@ -116,6 +116,11 @@ class OverX:
             )
         return self._weights
 
+    def prepare(self) -> None:
+        """Make all that is kept of the weights, after they were loaded."""
+        weights = self.weights()
+        self._projected(torch.zeros_like(weights.both[:1]), slice(None))
+
     def attend(self, query: Tensor, query_start: Tensor, x: PagedX, scale: float, out: Tensor) -> None:
         """Answer requests without making the keys and values of all their tokens again.
 

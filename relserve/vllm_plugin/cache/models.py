@@ -30,6 +30,8 @@ class HybridLayer(Attention):
     x_width: int
 
     def get_kv_cache_spec(self, vllm_config: Any) -> Any:
+        impl: Any = self.impl
+        impl.over_x.prepare()  # before vLLM looks how much memory is left for blocks
         stock: Any = super().get_kv_cache_spec(vllm_config)
         return replace_as(stock, HybridSpec, x_width=self.x_width)
 

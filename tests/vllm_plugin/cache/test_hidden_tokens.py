@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -197,6 +198,17 @@ def test_what_is_said_depends_on_x(pair: Pair, factor: float) -> None:
     pair.hybrid.reset_prefix_cache()
     assert (given == pair.expected) == (factor == 1.0)
     check_idle(pair.hybrid)
+
+
+def test_memory_for_blocks_is_what_the_weights_leave(tmp_path: Path) -> None:
+    """They are made of the model's while the engine starts, and in no step."""
+    with environment():
+        llm = start(build_model("opt", tmp_path), "hidden")
+        with patch(
+            "relserve.vllm_plugin.cache.attending.weights_of", side_effect=AssertionError("in a step")
+        ):
+            assert all(said(llm, work(("hidden",), num=3, max_tokens=3)))
+        llm.llm_engine.engine_core.shutdown()
 
 
 def test_the_engine_is_what_it_is_taken_for(pair: Pair) -> None:
