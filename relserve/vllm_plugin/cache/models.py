@@ -19,6 +19,7 @@ from relserve.vllm_plugin.cache.vllm_parts import (
     OPTAttention,
     OPTForCausalLM,
     PlatformAttention,
+    PlatformBackend,
     replace_as,
 )
 from relserve.vllm_plugin.settings import read
@@ -79,9 +80,11 @@ def make_hybrid(model: nn.Module, vllm_config: Any, stock: type, hybrid: type) -
             layer: Any = block.attn
             found = type(layer.impl)
             if found is not PlatformAttention:
+                name = PlatformBackend.get_name()
                 raise EngineStartError(
-                    f"the hidden cache is made for the attention of {PlatformAttention.__name__}, not of"
-                    f" {found.__name__}; choose that backend, or leave the setting 'cache' out"
+                    f"the hidden cache is made for the attention backend {name}, and the layers have"
+                    f" {found.__name__}; start the engine with --attention-backend {name}, or leave the"
+                    " setting 'cache' out"
                 )
             layer.__class__, layer.attn_backend, layer.x_width = HybridLayer, HybridBackend, x_width
             layer.impl.__class__, layer.impl.x_width = HybridAttention, x_width

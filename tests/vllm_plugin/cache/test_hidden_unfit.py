@@ -107,3 +107,16 @@ def test_memory_for_less_than_one_request_is_an_error_at_start(tmp_path: Path, c
     ):
         pass
     assert "512" in str(raised.value)
+
+
+def test_another_attention_backend_is_an_error_at_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from relserve.vllm_plugin.cache import models
+
+    monkeypatch.setattr(models, "PlatformAttention", Unfit)
+    with (
+        pytest.raises(EngineStartError, match=r"backend CPU_ATTN.* with --attention-backend CPU_ATTN"),
+        engine(build_model("opt", tmp_path), "hidden"),
+    ):
+        pass
