@@ -14,11 +14,11 @@ import triton.language as tl
 def store_rows(x, pool, slots, x_stride, page_stride, per_page, width, WIDE: tl.constexpr):
     """Row t of x to its slot; a negative slot is none. Grid: [t, width / WIDE]."""
     slot = tl.load(slots + tl.program_id(0))
-    column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
-    inside = (column < width) & (slot >= 0)
-    row = tl.load(x + tl.program_id(0) * x_stride + column, mask=inside)
-    to = pool + (slot // per_page) * page_stride + (slot % per_page) * width + column
-    tl.store(to, row, mask=inside)
+    if slot >= 0:
+        column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
+        row = tl.load(x + tl.program_id(0) * x_stride + column, mask=column < width)
+        to = pool + (slot // per_page) * page_stride + (slot % per_page) * width + column
+        tl.store(to, row, mask=column < width)
 
 
 @triton.jit
@@ -69,27 +69,31 @@ def scores_of_x(
 
 @triton.jit
 def shares_of_scores(scores, shares, seen, heads, most, WIDE: tl.constexpr):
-    """shares[query, head] = softmax(scores[query, head]), 0 past seen[query]. Grid: [queries, heads]."""
+    """shares[query, head] = softmax(scores[query, head]), 0 past seen[query]. Grid: [queries, heads].
+
+    Shares of a query that sees nothing are not written.
+    """
     length = tl.load(seen + tl.program_id(0))
-    row = (tl.program_id(0) * heads + tl.program_id(1)).to(tl.int64) * most
-    place = tl.arange(0, WIDE)
-    greatest = tl.full((WIDE,), float("-inf"), tl.float32)
-    for first in range(0, length, WIDE):
-        token = first + place
-        score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
-        greatest = tl.maximum(greatest, score)
-    top = tl.max(greatest, 0)
-    total = tl.zeros((WIDE,), tl.float32)
-    for first in range(0, length, WIDE):
-        token = first + place
-        score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
-        total += tl.exp(score - top)
-    part = 1.0 / tl.sum(total, 0)
-    for first in range(0, most, WIDE):
-        token = first + place
-        score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
-        share = tl.where(token < length, tl.exp(score - top) * part, 0.0)
-        tl.store(shares + row + token, share, mask=token < most)
+    if length > 0:
+        row = (tl.program_id(0) * heads + tl.program_id(1)).to(tl.int64) * most
+        place = tl.arange(0, WIDE)
+        greatest = tl.full((WIDE,), float("-inf"), tl.float32)
+        for first in range(0, length, WIDE):
+            token = first + place
+            score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
+            greatest = tl.maximum(greatest, score)
+        top = tl.max(greatest, 0)
+        total = tl.zeros((WIDE,), tl.float32)
+        for first in range(0, length, WIDE):
+            token = first + place
+            score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
+            total += tl.exp(score - top)
+        part = 1.0 / tl.sum(total, 0)
+        for first in range(0, most, WIDE):
+            token = first + place
+            score = tl.load(scores + row + token, mask=token < length, other=float("-inf"))
+            share = tl.where(token < length, tl.exp(score - top) * part, 0.0)
+            tl.store(shares + row + token, share, mask=token < most)
 
 
 @triton.jit
