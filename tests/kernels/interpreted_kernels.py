@@ -11,6 +11,7 @@ import pytest
 import torch
 from relserve_kernels import reference
 from relserve_kernels.gpu import path
+from relserve_kernels.pages import spans
 from torch import Tensor
 
 from tests.kernels.paged import Batch, assert_near, batch_of
@@ -76,3 +77,21 @@ def test_store(gpu: Any, dtype: torch.dtype) -> None:
     for way, memory in ((gpu, found), (reference, expected)):
         way.store_x(x, memory[:, : 5 * 1100].view(4, 5, 1100), slots)
     assert torch.equal(found.nan_to_num(9e9), expected.nan_to_num(9e9))
+
+
+def test_a_text_may_have_more_tokens_than_the_second_axis_of_a_grid_has_programs(
+    gpu: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUDA takes 65,535 there and on the third one, so tokens are counted on the first."""
+    kernel, grids = gpu.kernels.gather_rows, []
+
+    class Launched:
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            grids.append(grid)
+            return kernel[grid]
+
+    monkeypatch.setattr(gpu.kernels, "gather_rows", Launched())
+    batch = batch_of([(1, 100), (1, 3)], torch.float32)
+    rows = gpu.gathered(list(spans(batch.query_start, batch.x)), batch.x)
+    assert all(map(torch.equal, rows, batch.texts))
+    assert grids == [(100, 2, 1)]

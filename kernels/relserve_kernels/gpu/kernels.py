@@ -25,8 +25,8 @@ def store_rows(x, pool, slots, x_stride, page_stride, per_page, width, WIDE: tl.
 def gather_rows(
     pool, table, lengths, starts, rows, page_stride, table_stride, per_page, width, WIDE: tl.constexpr
 ):
-    """A sequence's rows of X to rows starts[n] and on. Grid: [n, most tokens, width / WIDE]."""
-    sequence, token = tl.program_id(0), tl.program_id(1)
+    """A sequence's rows of X to rows starts[n] and on. Grid: [most tokens, n, width / WIDE]."""
+    token, sequence = tl.program_id(0), tl.program_id(1)
     if token < tl.load(lengths + sequence):
         column = tl.program_id(2) * WIDE + tl.arange(0, WIDE)
         page = tl.load(table + sequence * table_stride + token // per_page).to(tl.int64)

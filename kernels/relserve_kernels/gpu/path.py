@@ -107,7 +107,7 @@ def gathered(asking: list[QuerySpan], x: PagedX) -> list[Tensor]:
     lengths[own] = torch.tensor(counts, dtype=torch.int32, device=device)
     starts = lengths.cumsum(0) - lengths
     rows = torch.empty(sum(counts), width, dtype=x.pool.dtype, device=device)
-    grid = (lengths.shape[0], max(counts), triton.cdiv(width, GATHER_WIDE))
+    grid = (max(counts), lengths.shape[0], triton.cdiv(width, GATHER_WIDE))
     kernels.gather_rows[grid](
         x.pool, x.block_table, lengths, starts, rows, x.pool.stride(0), x.block_table.stride(0),
         x.tokens_per_block, width, WIDE=GATHER_WIDE,
