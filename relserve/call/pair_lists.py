@@ -18,6 +18,9 @@ from relserve.call.schema.shape import JsonSchema, misfit
 from relserve.call.template import BoundTemplate, Template, text_of
 
 MAX_TOKENS = 1024  # of a list; what does not fit is asked in parts
+MOST_COUNTED = (
+    256  # pairs of a list whose grammar ends it after as many; larger grammars take long to compile
+)
 LEFT, RIGHT = "A", "B"
 _SHARED = ("model", "system", "temperature", "top_p", "seed", "thinking", "deadline", "slo", *CAPS)
 _KEY = "matches"
@@ -46,8 +49,11 @@ class PairListShape:
 
     def regex(self) -> str:
         first, second = between(1, self.num_lefts), between(1, self.num_rights)
-        item = between(1, self.num_lefts * self.num_rights) if self.is_single else rf"\[{first}, {second}\]"
-        return rf'\{{"{_KEY}": \[({item}(, {item})*)?\]\}}'
+        num = self.num_lefts * self.num_rights
+        item = between(1, num) if self.is_single else rf"\[{first}, {second}\]"
+        times = f"{{0,{num - 1}}}" if num <= MOST_COUNTED else "*"  # else a model that repeats itself goes on
+        more = "" if num == 1 else rf"(, {item}){times}"
+        return rf'\{{"{_KEY}": \[({item}{more})?\]\}}'
 
     def json_schema(self) -> JsonSchema:
         number = {"type": "integer"}

@@ -48,6 +48,16 @@ def test_a_sample_matches_the_grammar_and_is_read(sizes: tuple[int, int]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("sizes", "item"), [((1, 4), "2"), ((1, 1), "1"), ((2, 3), "[2, 3]"), ((16, 16), "[9, 9]")]
+)
+def test_a_list_ends_after_as_many_items_as_there_are_pairs(sizes: tuple[int, int], item: str) -> None:
+    regex, num = PairListShape(*sizes).regex(), sizes[0] * sizes[1]
+    text = '{{"matches": [{}]}}'
+    assert re.fullmatch(regex, text.format(", ".join([item] * num)))
+    assert not re.fullmatch(regex, text.format(", ".join([item] * (num + 1))))
+
+
+@pytest.mark.parametrize(
     ("text", "pairs"),
     [
         ('{"matches": [[1, 2], [2, 1]]}', [(0, 1), (1, 0)]),
