@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
+from relserve.errors import FailureKind
 from relserve.policies.cascading.accuracy import AccuracyCascade
 from relserve.policies.cascading.policy import FloatArray, Outcome, Targets
 from relserve.policies.cascading.variants import DEFAULT, make
 
 SHARE = 0.95  # each target of a call that says nothing of it
 _FAILED = ""  # in place of a label or a score: no choice is empty
+_CUTS = (FailureKind.CAP, FailureKind.DEADLINE, FailureKind.IN_BATCH)
 
 
 class CascadeResult(NamedTuple):
@@ -125,8 +127,18 @@ def reached(found: Outcome, targets: Targets) -> str:
     return ", ".join(f"{name} at least {bound:.2f}" for name, bound, wanted in both if wanted is not None)
 
 
+def cut_short(answers: Iterable[Answer]) -> Answer | None:
+    """The failure of a row that did not get to the model, or whose answer was not waited for.
+
+    Then a target is not known to be reached, so that nothing decides the rows that were not asked.
+    """
+    return next((each for each in answers if each.failure and each.failure.kind in _CUTS), None)
+
+
 def failed_all(answers: Collection[Answer]) -> Answer | None:
-    """The failure of a row, where each that was asked failed: then nothing is known of the others either."""
+    """The failure of rows that were not asked: as of `cut_short`, or where each that was asked failed."""
+    if cut := cut_short(answers):
+        return cut
     has_answer = any(each.failure is None for each in answers)
     return None if has_answer else next(iter(answers), None)
 

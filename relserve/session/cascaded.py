@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from relserve.session.cascade_learnt import (
     vectors_and_words,
     vectors_of,
 )
-from relserve.session.cascade_rows import CascadeResult, CascadeRows, failed_all, rows_told
+from relserve.session.cascade_rows import CascadeRows, cut_short, failed_all, rows_told
 from relserve.session.folding import FoldedRows
 from relserve.session.history import Cascaded
 from relserve.session.in_rounds import HowAsked, RelQueryInRounds
@@ -126,12 +126,13 @@ class CascadedRelQuery(OpenRelQuery):
         while batch := rows.rows_to_ask(known):
             came = super().ask_folded(folded.part([order[at] for at in batch]), inputs, progress=progress)
             known.update(zip(batch, came, strict=True))
-        result = rows.result(known)
-        self._note(result, len(order))
+            if cut_short(came):
+                break
         failed = failed_all(known.values())
+        values = self._decided(rows, known, len(order))
         answers: list[Answer] = [UNASKED] * len(order)
         for at, row in enumerate(order):
-            answers[row] = known.get(at) or failed or Answer(result.values[at])
+            answers[row] = known.get(at) or failed or Answer(values[at])
         return answers
 
     def close(self, error: BaseException | None = None) -> None:
@@ -171,13 +172,20 @@ class CascadedRelQuery(OpenRelQuery):
             )
         return told
 
-    def _note(self, result: CascadeResult, num_prompts: int) -> None:
-        """Put on record what the cascade did, with both relQueries."""
-        text = (
-            f"{result.num_asked} of {num_prompts} prompts asked; {self._options.cascade} decided the others: "
-            f"{result.told}"
-        )
-        before = self.record.cascaded
-        num_all = num_prompts + (0 if before is None else before.num_prompts)
-        self.record.cascaded = Cascaded(self._options, num_all)
+    def _decided(self, rows: CascadeRows, known: Mapping[int, Answer], num_prompts: int) -> Sequence[Any]:
+        """What the cascade says of all rows, which goes on record with both relQueries; none if cut short."""
+        if (cut := cut_short(known.values())) and cut.failure:
+            text = f"cut short after {len(known)} of {num_prompts} prompts: {cut.failure.message}"
+            values: Sequence[Any] = ()
+        else:
+            result = rows.result(known)
+            values = result.values
+            text = (
+                f"{result.num_asked} of {num_prompts} prompts asked; {self._options.cascade} decided the "
+                f"others: {result.told}"
+            )
+            before = self.record.cascaded
+            num_all = num_prompts + (0 if before is None else before.num_prompts)
+            self.record.cascaded = Cascaded(self._options, num_all)
         self.record.cascade = self._proxy.record.cascade = f"{self.record.rel_id}: {text}"
+        return values

@@ -22,7 +22,7 @@ from relserve.policies.cascading.variants import DEFAULT, make
 from relserve.policies.joining.agreement import AgreementCheck, strata_of
 from relserve.policies.joining.bicliques import bicliques
 from relserve.policies.joining.plans import JoinPlan, JoinSizes, plans, resized
-from relserve.session.cascade_rows import failed_all, reached
+from relserve.session.cascade_rows import cut_short, failed_all, reached
 from relserve.session.join_verdicts import NO, UNTOLD, YES, AskLists, JoinVerdicts
 from relserve.session.pair_table import PairTable
 
@@ -179,4 +179,6 @@ class JoinRun:
         answers = [
             self._answers.get(pair) or failed or Answer(is_kept) for pair, is_kept in enumerate(kept.tolist())
         ]
+        if (cut := cut_short(self._answers.values())) and cut.failure:
+            told = f"cut short: {cut.failure.message}"
         return JoinResult(answers, f"{told}; {len(self._answers)} of {len(self._all)} pairs asked")

@@ -33,6 +33,13 @@ class Small(ScriptedEngine):
         return Reply(index, "yes", probabilities=(yes, 1 - yes))
 
 
+class Unsure(ScriptedEngine):
+    """Gives all rows the same probability."""
+
+    def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
+        return Reply(index, "yes", probabilities=(0.5, 0.5))
+
+
 @pytest.fixture
 def large() -> Iterator[ScriptedEngine]:
     large = ScriptedEngine(
@@ -267,3 +274,20 @@ def test_a_label_that_the_large_model_fails_is_null_on_record(
     large.script = lambda prompt, submission: Failure(FailureKind.REFUSED, "too rude")
     rows = con.sql(f"SELECT {LABELLED}, cascade := 'small') FROM (VALUES ('a'), (NULL)) t(x)").fetchall()
     assert rows == [(None,), (None,)]
+
+
+def test_a_cascade_that_a_cap_cuts_short_decides_nothing(
+    con: relserve.Connection, large: ScriptedEngine
+) -> None:
+    ENGINES.close("small")
+    ENGINES.put("small", Unsure(model="small", identity="small"))  # so that nearly all must be asked
+    query = f"SELECT {FILTER}, max_rows := 2500), count(*) FROM rows_ GROUP BY ALL ORDER BY ALL"
+    with pytest.warns(RowsFailedWarning):
+        told = dict(con.sql(query).fetchall())
+    asked = [prompt.split("? ")[-1] for each in large.submissions for prompt in each.prompts]
+    assert len(asked) < NUM_ROWS
+    assert told[None] == NUM_ROWS - len(asked)
+    assert told[True] == sum(is_good(f"? {x}") for x in asked)
+    ((record,),) = con.sql("SELECT DISTINCT cascade FROM llm_queries() WHERE cascade IS NOT NULL").fetchall()
+    assert "cut short after" in record
+    assert "at least" not in record
