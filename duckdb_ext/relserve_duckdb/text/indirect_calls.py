@@ -108,7 +108,12 @@ class IndirectCalls:
 
 
 def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
-    return {name.lower(): sql or "" for name, sql in con.sql(query).fetchall()}
+    """Definitions by name; in several schemas, and with several lists of parameters, a name has several."""
+    found: dict[str, str] = {}
+    for name, sql in con.sql(query).fetchall():
+        before = found.get(name.lower())
+        found[name.lower()] = sql or "" if before is None else f"{before}\n{sql or ''}"
+    return found
 
 
 def _reached(text: str, definitions: dict[str, str]) -> list[str]:

@@ -159,6 +159,11 @@ OVER_OTHERS = {
     "a macro": ("CREATE MACRO inner_macro(t) AS llm('n {}', t)",
                 "CREATE MACRO outer_macro(t) AS upper(inner_macro(t))",
                 "SELECT outer_macro(i) FROM range(5000) t(i)"),
+    "a view of a schema": ("CREATE SCHEMA a", "CREATE SCHEMA b", "CREATE VIEW b.v AS SELECT 1 AS y",
+                           "CREATE VIEW a.v AS SELECT llm('n {}', i) AS y FROM range(5000) t(i)",
+                           "CREATE OR REPLACE VIEW b.v AS SELECT 2 AS y", "FROM a.v"),
+    "one of a macro's forms": ("CREATE MACRO m(t) AS llm('n {}', t), (t, u) AS t + u",
+                               "SELECT m(i) FROM range(5000) t(i)"),
 }  # fmt: skip
 
 
