@@ -82,7 +82,9 @@ def _fitted(
 
     known = [at for at, each in enumerate(answers) if each is not None]
     places = [classes.index(answers[at]) for at in known]
+    told = numbers[asked[known]]
+    used = np.union1d(told.nonzero()[1], [0])  # a word that these lack weighs nothing, and takes time
     each = LogisticRegression(C=VARIANCE, max_iter=1000, solver="liblinear")  # the quickest with few rows
-    model = OneVsRestClassifier(each).fit(numbers[asked[known]], places)
-    shares[usable] = model.predict_proba(rows)
+    model = OneVsRestClassifier(each).fit(told[:, used], places)
+    shares[usable] = model.predict_proba(rows[:, used])
     return LearntProxy(classes, shares)

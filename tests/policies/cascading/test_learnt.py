@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import sparse
 
 from relserve.policies.cascading.learnt import LearntProxy, learn
 from relserve.policies.cascading.policy import Targets
@@ -28,7 +29,13 @@ def learnt(
     numbers: Numbers, answer: Callable[[int], Any], seed: int = 0
 ) -> tuple[LearntProxy, dict[int, Any]]:
     """The proxy, and the answers that it was learnt from."""
-    known = ~np.isnan(numbers).any(axis=1)
+    return learnt_from(numbers, np.asarray(~np.isnan(numbers).any(axis=1)), answer, seed)
+
+
+def learnt_from(
+    numbers: Any, known: npt.NDArray[np.bool_], answer: Callable[[int], Any], seed: int = 0
+) -> tuple[LearntProxy, dict[int, Any]]:
+    """Likewise, of rows of which it is told whether they have numbers."""
     course, answers = learn(numbers, known, np.random.default_rng(seed)), dict[int, Any]()
     told: Sequence[Any] | None = None
     while True:
@@ -78,3 +85,20 @@ def test_a_row_without_numbers_has_no_share_and_is_not_learnt_from() -> None:
     assert proxy.classes == ("even", "odd")
     assert not any(row % 4 == 0 for row in answers)
     assert np.isnan(proxy.shares[::4]).all()
+
+
+def test_a_word_that_no_asked_row_has_weighs_nothing_and_a_sparse_array_gives_the_same() -> None:
+    truths = np.random.default_rng(0).random(NUM_ROWS) < 0.3
+    numbers = vectors(truths, 0)
+    plain, asked = learnt(numbers, lambda row: row % 3 * int(truths[row]))
+    rare = (~np.isin(np.arange(NUM_ROWS), list(asked)))[:, None] * np.ones((1, 5))
+    with_rare = sparse.csr_array(np.hstack([rare, numbers]))
+    proxy = learnt_from(with_rare, np.full(NUM_ROWS, True), lambda row: row % 3 * int(truths[row]))[0]
+    assert proxy.classes == plain.classes == (0, 1, 2)
+    assert np.allclose(proxy.shares, plain.shares, atol=1e-5, equal_nan=True)
+
+
+def test_rows_that_are_all_alike_tell_nothing() -> None:
+    proxy, asked = learnt(np.zeros((NUM_ROWS, 2), np.float32), lambda row: row % 2)
+    shares = np.delete(proxy.shares, list(asked), axis=0)
+    assert np.allclose(shares, shares[0])
