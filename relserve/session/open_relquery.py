@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Unpack, cast
 
 from relserve.cache.cache import AnswerCache
@@ -157,8 +158,16 @@ class OpenRelQuery(RelQueryInRounds):
         return cast(list[Answer], one.answers)  # all are there now
 
     def _capped(self, engine: Engine) -> Engine:
-        """The engine, which sends what the caps on spending allow."""
-        return CappedEngine(engine, self.caps, self.record.price) if self.caps else engine
+        """The engine, which sends what the caps on spending allow.
+
+        A user's tokens are claimed first, as at a server's engine: else a row that waits for tokens and has
+        room below a cap, and one that waits for room and has the tokens, wait for each other.
+        """
+        if not self.caps:
+            return engine
+        capped = partial(CappedEngine, caps=self.caps, price=self.record.price)
+        around = None if getattr(engine, "asks_before_sending", False) else getattr(engine, "around", None)
+        return capped(engine) if around is None else around(capped)
 
     def _calibrations(self) -> Mapping[str, KeptCalibration]:
         """The call's, read once: whoever fits another one meanwhile changes no row of this relQuery."""

@@ -105,6 +105,10 @@ class Metered(WrappedEngine):
         """See `BatchEngine.find_counted`; None of an engine that sends no batches."""
         return getattr(self._engine, "find_counted", None)
 
+    def around(self, wrap: Callable[[Any], Engine]) -> Metered:
+        """The same of the engine inside, wrapped: its rows get there once their tokens are claimed."""
+        return Metered(wrap(self._engine), self._user, self._quota)
+
     @property
     def _sends_batches(self) -> bool:
         return self.find_counted is not None

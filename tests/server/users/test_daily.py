@@ -87,7 +87,7 @@ def test_the_command_writes_what_the_file_says(tmp_path: Path) -> None:
     assert Users.load(path).get("ann").cost_per_day is None
 
 
-@pytest.mark.parametrize("wrong", ["-1", "NaN", "\"1\"", "true"])
+@pytest.mark.parametrize("wrong", ["-1", "NaN", '"1"', "true"])
 def test_a_wrong_cost_in_the_file_is_told(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "users.json"
     path.write_text(f'{{"users": [{{"name": "ann", "cost_per_day": {wrong}}}]}}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -17,6 +18,7 @@ from relserve.errors import EngineDeadError, ForbiddenError, ModelError, QuotaEr
 from relserve.server.users.metered import metered, metered_finder
 from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
+from relserve.session.caps import Amounts, Limits, SpendingCap
 from relserve.session.session import Session
 from relserve.settings import load
 from tests.waiting import PATIENCE_S
@@ -267,3 +269,29 @@ def test_a_stream_that_is_left_ends_that_of_the_engine(quota):
 
     spawn(take_one()).result(timeout=PATIENCE_S)
     assert engine.aborted == 2
+
+
+def test_rows_that_wait_for_tokens_keep_no_room_below_a_cap(clock):
+    class Asked(Quota):
+        """Tells that it was asked."""
+
+        def claim(self, *args):
+            count = super().claim(*args)
+            asked.set()
+            return count
+
+    asked, quota, user = threading.Event(), Asked(clock), User("ann", tokens_per_minute=1000)
+    cap, rows = SpendingCap(Limits(rows=100), "a day"), Amounts(rows=100)
+    assert quota.claim("ann", user.token_limits, [1000]) == 1  # by a call that waits for room below the cap
+    asked.clear()
+    with connection(ScriptedEngine(), user, quota) as con, ThreadPoolExecutor(1) as pool:
+        con.session.spending.user = lambda: cap
+        found = pool.submit(lambda: con.execute("SELECT llm('Number {}', a) FROM t").fetchall())
+        assert asked.wait(PATIENCE_S)
+        had_room = cap.claim(rows)
+        if had_room:
+            cap.release(rows)
+        quota.release("ann", 1000)
+        assert had_room
+        assert all(answer is not None for (answer,) in found.result(PATIENCE_S))
+    assert cap.spent.rows == 100
