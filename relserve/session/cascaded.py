@@ -120,6 +120,8 @@ class CascadedRelQuery(OpenRelQuery):
         asked, order = self._proxy_rows(folded), folded.order
         with self._closed_by_error():
             told = self._told(asked, inputs, progress)
+        if told and all(answer.failure is not None for answer in told):
+            return list(told)
         texts = [asked.prompts[row] for row in order]
         rows = self._rows([told[row] for row in order], texts, folded.seed)
         known: dict[int, Answer] = {}
@@ -160,9 +162,14 @@ class CascadedRelQuery(OpenRelQuery):
     def _told(
         self, asked: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
     ) -> Sequence[Answer]:
-        """What the small model says of each distinct prompt."""
+        """What the small model says of each distinct prompt; only failures where it was cut short.
+
+        Raises:
+            OptionError: it tells nothing of any.
+        """
         told = self._proxy.ask_folded(asked, inputs, progress=progress)
-        if told and all(answer.failure is not None for answer in told):
+        is_null = cut_short(told) is not None and self.site.options.on_error != "raise"
+        if not is_null and told and all(answer.failure is not None for answer in told):
             why = told[0].failure.message if told[0].failure else ""
             of_model = "score" if self.site.function == "llm_score" else "probability"
             what = "vector" if self._options.cascade == EMBEDDING else of_model

@@ -291,3 +291,20 @@ def test_a_cascade_that_a_cap_cuts_short_decides_nothing(
     ((record,),) = con.sql("SELECT DISTINCT cascade FROM llm_queries() WHERE cascade IS NOT NULL").fetchall()
     assert "cut short after" in record
     assert "at least" not in record
+
+
+@pytest.mark.parametrize("kind", [FailureKind.DEADLINE, FailureKind.CAP, FailureKind.IN_BATCH])
+def test_where_the_small_model_is_cut_short_at_once_rows_are_null(
+    con: relserve.Connection, large: ScriptedEngine, kind: FailureKind
+) -> None:
+    class Late(ScriptedEngine):
+        def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
+            return Reply(index, None, Failure(kind, "not now"))
+
+    ENGINES.close("small")
+    ENGINES.put("small", Late(model="small", identity="small"))
+    with pytest.warns(RowsFailedWarning):
+        assert con.sql(f"SELECT DISTINCT {FILTER}) FROM rows_").fetchall() == [(None,)]
+    assert large.num_prompts == 0
+    with pytest.raises(OptionError, match="not now"):
+        con.sql(f"SELECT {FILTER}, on_error := 'raise') FROM rows_").fetchall()
