@@ -123,6 +123,14 @@ def test_so_is_a_changed_macro_inside_a_macro(con: relserve.Connection, changed:
         relserve.refresh(con, "tickets", "rate")
 
 
+def test_so_are_parameters_in_another_order(con: relserve.Connection) -> None:
+    con.execute("CREATE MACRO rated(a, b) AS llm('Rate {} by {}', a, b)")
+    relserve.materialize(con, "tickets", "rate", "rated(message, 'tone')")
+    con.execute("CREATE OR REPLACE MACRO rated(b, a) AS llm('Rate {} by {}', a, b)")
+    with pytest.raises(UsageError, match="a macro or view that the expression calls has changed"):
+        relserve.refresh(con, "tickets", "rate")
+
+
 def test_a_change_whose_answers_are_kept_already_needs_no_leave(
     con: relserve.Connection, engine: ScriptedEngine
 ) -> None:
