@@ -11,7 +11,7 @@ import typer
 from relserve.cli import common_options as common
 from relserve.errors import UsageError
 
-NEEDED = dict.fromkeys(("host", "tls_cert", "tls_key"), "http")
+NEEDED = {**dict.fromkeys(("host", "tls_cert", "tls_key"), "http"), "only_granted": "users"}
 
 
 def mcp_command(

@@ -17,7 +17,7 @@ NEEDED = {
         "mcp_rows", "mcp_seconds", "mcp_max_rows", "mcp_max_tokens_total", "mcp_max_cost",
         "mcp_calls_at_once", "mcp_calls_per_minute",
     ), "mcp"),
-    "http_token": "http", "log_texts": "log_statements",
+    "http_token": "http", "log_texts": "log_statements", "only_granted": "users",
 }  # fmt: skip
 _after = partial(typer.Option, min=0, metavar="SECONDS")
 

@@ -33,6 +33,7 @@ def test_options_that_do_not_go_together(args: tuple[str, ...], said: str) -> No
         (("--mcp-max-cost", "1"), "--mcp-max-cost does nothing without --mcp"),
         (("--http-token", "x", "--mcp", "0"), "--http-token does nothing without --http"),
         (("--log-texts",), "--log-texts does nothing without --log-statements"),
+        (("--only-granted",), "--only-granted does nothing without --users"),
     ],
 )
 def test_options_of_serve_that_would_do_nothing(args: tuple[str, ...], said: str) -> None:
