@@ -20,6 +20,7 @@ from relserve.session.prompt_price import expected_output
 from relserve.session.wrapped_engine import WrappedEngine
 
 POLL_S = 0.02  # between two looks whether rows under way have left room
+AT_ONCE = 1000  # rows that are let go before the event loop has a turn
 
 
 class CappedEngine(WrappedEngine):
@@ -106,6 +107,8 @@ class _Account:
             if may_go:
                 self._claims.append(one)
                 num += 1
+                if not num % AT_ONCE:
+                    await asyncio.sleep(0)
             elif num or may_go is False:
                 break
             else:

@@ -16,7 +16,7 @@ from relserve.call.relquery import Reply
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind, OptionError, RowError, SpendingError
-from relserve.session.capped_engine import CappedEngine
+from relserve.session.capped_engine import AT_ONCE, CappedEngine
 from relserve.session.caps import Amounts, Limits, SpendingCap
 from tests.engines.asking import ask, collect, submission_of
 from tests.engines.http_fakes import Answered, FakeServer, said
@@ -241,6 +241,21 @@ def test_rows_wait_for_room_that_rows_under_way_may_leave() -> None:
     replies = spawn(asked()).result()
     assert [reply.failure for reply in replies] == [None] * 5
     assert cap.spent.rows == 5
+
+
+def test_others_have_a_turn_while_many_rows_are_let_go() -> None:
+    num, engine = 5 * AT_ONCE, ScriptedEngine()
+    cap, rest = SpendingCap(Limits(rows=num), "x"), Amounts(rows=num - AT_ONCE)
+
+    async def asked() -> list[Reply]:
+        submission = submission_of([f"text {i}" for i in range(num)])
+        pending = asyncio.create_task(collect(CappedEngine(engine, [cap], None), submission))
+        await asyncio.sleep(0)
+        assert cap.claim(rest)
+        cap.release(rest)
+        return await pending
+
+    assert len(spawn(asked()).result()) == cap.spent.rows == num
 
 
 @pytest.mark.cells(1)
