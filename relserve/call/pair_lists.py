@@ -60,7 +60,9 @@ class PairListShape:
         item = number if self.is_single else {"type": "array", "items": number}
         return {
             "type": "object",
-            "properties": {_KEY: {"type": "array", "items": item}},
+            "properties": {
+                _KEY: {"type": "array", "items": item, "maxItems": self.num_lefts * self.num_rights}
+            },
             "required": [_KEY],
             "additionalProperties": False,
         }

@@ -52,6 +52,7 @@ def test_a_sample_matches_the_grammar_and_is_read(sizes: tuple[int, int]) -> Non
 )
 def test_a_list_ends_after_as_many_items_as_there_are_pairs(sizes: tuple[int, int], item: str) -> None:
     regex, num = PairListShape(*sizes).regex(), sizes[0] * sizes[1]
+    assert PairListShape(*sizes).json_schema()["properties"]["matches"]["maxItems"] == num
     text = '{{"matches": [{}]}}'
     assert re.fullmatch(regex, text.format(", ".join([item] * num)))
     assert not re.fullmatch(regex, text.format(", ".join([item] * (num + 1))))
