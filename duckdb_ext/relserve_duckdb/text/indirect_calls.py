@@ -14,7 +14,7 @@ from relserve_duckdb.text.question_calls import TEXT2SQL
 
 _VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal"
 _MACROS = (
-    "SELECT function_name, CAST(parameters AS VARCHAR) || macro_definition "
+    "SELECT function_name, system.main.concat(CAST(parameters AS VARCHAR), macro_definition) "
     "FROM system.main.duckdb_functions() WHERE macro_definition IS NOT NULL AND NOT internal "
     "AND NOT system.main.starts_with(function_name, 'llm')"
 )
