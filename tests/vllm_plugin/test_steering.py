@@ -40,7 +40,7 @@ def check(arrivals: list[testing.MadeUpArrival], ran: testing.WorkerRun, schedul
         assert len(scheduler.steering.queue) == 0
 
 
-@pytest.mark.cells(2)
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
@@ -53,7 +53,6 @@ def test_tokens_are_the_same_and_nothing_is_left(
     check(arrivals, testing.run(scheduler, arrivals, is_async, abort_every), scheduler)
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("part", "settings"),
     [
@@ -111,7 +110,7 @@ def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 20
 
 
-@pytest.mark.cells(1)
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "stock"])
 def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
@@ -141,7 +140,6 @@ def steps(scheduler: Any, is_async: bool) -> list[dict[str, int]]:
     return found
 
 
-@pytest.mark.cells(1)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_ordinary_requests_alone_have_no_step_of_decodes_decided(is_async: bool) -> None:
     arrivals = [replace(arrival, extra_args={}) for arrival in testing.workload(7)]
@@ -197,7 +195,7 @@ def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
     assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 10
 
 
-@pytest.mark.cells(1)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+marginal"])
 def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
@@ -225,7 +223,6 @@ def test_the_prefix_cache_is_seen() -> None:
     assert misses == {"next": 0.5, "other": 1.0}
 
 
-@pytest.mark.long
 def test_a_paused_plan_never_stalls_the_engine() -> None:
     """Many relQueries on a pool that holds two rows."""
     arrivals = testing.workload(9, num_rels=30, max_rows=6)
@@ -241,7 +238,7 @@ def test_settings_are_checked() -> None:
         testing.scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
 
 
-@pytest.mark.cells(1)
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", NAMES)
 def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
@@ -254,7 +251,7 @@ def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
     assert scheduler.max_num_scheduled_tokens == wide
 
 
-@pytest.mark.cells(1)
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
 @pytest.mark.parametrize("abort_every", [0, 37], ids=["", "aborts"])
