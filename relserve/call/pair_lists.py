@@ -18,9 +18,7 @@ from relserve.call.schema.shape import JsonSchema, misfit
 from relserve.call.template import BoundTemplate, Template, text_of
 
 MAX_TOKENS = 1024  # of a list; what does not fit is asked in parts
-MOST_COUNTED = (
-    256  # pairs of a list whose grammar ends it after as many; larger grammars take long to compile
-)
+MOST_COUNTED = 256  # pairs of which a list ends after as many; a larger grammar takes long to compile
 LEFT, RIGHT = "A", "B"
 _SHARED = ("model", "system", "temperature", "top_p", "seed", "thinking", "deadline", "slo", *CAPS)
 _KEY = "matches"
