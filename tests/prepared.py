@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import context, popen_forkserver, popen_spawn_posix, spawn, util
+from multiprocessing import connection, context, popen_forkserver, popen_spawn_posix, spawn, util
 from multiprocessing.context import reduction
 from multiprocessing.forkserver import ForkServer, read_signed  # type: ignore[attr-defined]
 from multiprocessing.process import BaseProcess
@@ -34,6 +34,7 @@ PRELOADED = [
 _server = ForkServer()
 _server.set_forkserver_preload(PRELOADED)
 _thread = threading.local()
+_reading = threading.Lock()
 
 
 class _Environment:
@@ -64,6 +65,13 @@ class _Popen(popen_forkserver.Popen):
         with open(sent, "wb", closefd=True) as file:
             file.write(written.getbuffer())
         self.pid = read_signed(self.sentinel)
+
+    def poll(self, flag: int = os.WNOHANG) -> int | None:
+        """As of `multiprocessing`, but no thread reads past the code that another has read (and gets 255)."""
+        if flag != os.WNOHANG and self.returncode is None:
+            connection.wait([self.sentinel])
+        with _reading:
+            return super().poll()
 
 
 @contextmanager
