@@ -1,19 +1,17 @@
-"""The one book of rows inside an engine: which wait, run and are done, by relQuery, and its phases."""
+"""The one book of rows inside an engine: which wait and which run, by relQuery."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from relserve.call.phases import Phases
 from relserve.call.rel_tag import RelTag
 from relserve.policies.model.lengths import DISBELIEF, CapLengths, RelLengths
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import HostRequest, awaits_input
 
-KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
 MOST_IDLE = 1024  # relQueries that may do so at once
 AT_FIRST, FOR_EACH = 16, 4  # rows believed to be on the way: at first, and for each that came
@@ -46,8 +44,6 @@ class RelRecord(RelState):
     num_aborted: int = 0
     num_past_core: int = 0
     last_active_s: float = 0.0
-    last_first_token_s: float | None = None
-    last_token_s: float | None = None
 
     @property
     def num_resident(self) -> int:
@@ -60,17 +56,6 @@ class RelRecord(RelState):
         if self.first_scheduled_s is None:
             return "waiting"
         return "core running" if self.num_past_core < self.num_announced else "tail running"
-
-    @property
-    def phases(self) -> Phases | None:
-        """Waiting, core and tail seconds so far (RelServe, section 3); None before its first token."""
-        if self.first_scheduled_s is None or self.last_first_token_s is None or self.last_token_s is None:
-            return None
-        return Phases(
-            self.first_scheduled_s - self.arrival_s,
-            max(0.0, self.last_first_token_s - self.first_scheduled_s),
-            max(0.0, self.last_token_s - self.last_first_token_s),
-        )
 
     def believe(self) -> None:
         """Believe its client's word on the rows to come as far as those that came bear it out.
@@ -144,14 +129,12 @@ class RowLedger:
 
     Attributes:
         active: the unfinished relQueries by id, in order of arrival.
-        done: those finished last.
         lengths_of: tells what the outputs of a relQuery that comes are taken to be.
     """
 
-    def __init__(self, kept: int = KEPT, linger_s: float = LINGER_S) -> None:
+    def __init__(self, linger_s: float = LINGER_S) -> None:
         self.lengths_of: LengthsOf = lambda _kind, cap, _likely: CapLengths(cap)
         self.active: dict[str, RelRecord] = {}
-        self.done: deque[RelRecord] = deque(maxlen=kept)
         self._rows: dict[str, _Row] = {}
         self._running: dict[str, RelRecord] = {}
         self._idle: dict[str, RelRecord] = {}  # no row here, but more were announced
@@ -267,10 +250,8 @@ class RowLedger:
         row = self._rows.get(request_id)
         if row is None:
             return
-        row.rel.last_token_s = now_s
         if row.last_token_s is None:
             row.rel.num_past_core += 1
-            row.rel.last_first_token_s = now_s
         row.last_token_s = now_s
 
     def end(self, request_id: str, now_s: float, aborted: bool = False) -> None:
@@ -338,7 +319,6 @@ class RowLedger:
             self._gone.append(rel.rel_id)
             if rel.num_aborted:
                 self._cancelled.add(rel.rel_id)
-        self.done.append(rel)
 
     def _forget_lingering(self, now_s: float, but: RelRecord | None = None) -> None:
         # Insertion order is order of idleness, so only the front is looked at.

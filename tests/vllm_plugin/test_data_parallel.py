@@ -57,9 +57,9 @@ def test_each_of_two_expects_half_of_the_rows(parallel: Any, caplog: pytest.LogC
         ran = testing.run(scheduler, mine, False)
         assert ran.leaked_blocks == 0
         tokens |= ran.tokens
-        (rel,) = scheduler.ledger.done or scheduler.ledger.active.values()
-        assert (rel.num_finished, rel.num_resident) == (len(mine), 0)
-        assert rel.num_unseen <= 1  # of 61 rows one rank has 31, the other 30
+        assert len(scheduler.ledger) == 0
+        lingering = scheduler.ledger.active.values()  # of 61 rows one rank has 31; the other expects one more
+        assert [rel.num_finished for rel in lingering] == [30] * (len(mine) == 30)
     assert tokens == {arrival.request_id: arrival.expected() for arrival in rows()}
 
 
