@@ -22,13 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.made_up_llama import SHAPES, folder_of, num_parameters
 from benchmarks.relquery_workload import Encode, declared, relqueries
 from benchmarks.slo.step_times import LinearStepTimes
 from lab.simulator.workload import RelSpec, retimed
 from relserve.engines.local.cpu import ALLOCATOR
-from relserve.engines.local.cpu_plan import num_threads
-from relserve.machine.capacity import num_cores
 from relserve.policies.model.linear import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
@@ -41,7 +38,7 @@ CLAIRVOYANTS = (DEFAULT, PAPER, PAPER.removesuffix(" checked"))  # the best of t
 OWN_CAPS = ", own caps"  # ends the name of a variant to which each relQuery declares its template's cap
 MAX_NUM_SEQS, MAX_TOKENS, BLOCK_SIZE = 256, 4096, 32
 MAX_MODEL_LEN = 4096  # holds the longest prompt with the loosest cap
-KV_TOKENS, KV_TOKENS_MADE_UP = 200_000, 65_536  # both hold 256 rows of this workload
+KV_TOKENS, KV_TOKENS_PRETRAINED = 200_000, 65_536  # both hold 256 rows of this workload
 STEADY, TRIES = 0.1, 2  # relative change of the probe beyond which a run is repeated; runs at most
 
 Run = dict[str, Any]  # what a worker tells of a trace
@@ -51,10 +48,10 @@ class EngineSetup(NamedTuple):
     """What engines of one comparison have in common.
 
     Attributes:
-        millions: of parameters of a made-up model; None for the embedded one.
         plans_ahead: vLLM's async scheduling.
         own_threads: instead of what relserve would choose.
-        own_model, own_kv_tokens: another model's folder, and another size of its KV memory.
+        own_model, own_kv_tokens: another model's folder than the embedded one's, and another size of its KV
+            memory.
         own_name: of that model, for its result files.
         kv_dtype: of the KV cache, as vLLM names it.
         max_num_seqs, max_tokens: of a step.
@@ -62,7 +59,6 @@ class EngineSetup(NamedTuple):
         clock: a name of `clocks.CLOCKS`.
     """
 
-    millions: int | None = None
     plans_ahead: bool = False
     own_threads: int | None = None
     own_model: str = ""
@@ -77,25 +73,22 @@ class EngineSetup(NamedTuple):
     @property
     def model(self) -> str:
         """The folder of the model."""
-        return self.own_model or str(MODEL_DIR if self.millions is None else folder_of(self.millions))
+        return self.own_model or str(MODEL_DIR)
 
     @property
     def threads(self) -> int:
         """OpenMP threads of the engine's process."""
-        if self.own_threads is not None:
-            return self.own_threads
-        return 1 if self.millions is None else num_threads(num_parameters(SHAPES[self.millions]), num_cores())
+        return 1 if self.own_threads is None else self.own_threads
 
     @property
     def kv_tokens(self) -> int:
         """KV memory."""
-        return self.own_kv_tokens or (KV_TOKENS if self.millions is None else KV_TOKENS_MADE_UP)
+        return self.own_kv_tokens or KV_TOKENS
 
     @property
     def suffix(self) -> str:
         """What tells its result files from those of the embedded model."""
-        made_up = "" if self.millions is None else f"_{self.millions}m"
-        return (f"_{self.own_name}" if self.own_name else made_up) + "_async" * self.plans_ahead
+        return (f"_{self.own_name}" if self.own_name else "") + "_async" * self.plans_ahead
 
 
 EMBEDDED = EngineSetup()

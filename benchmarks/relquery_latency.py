@@ -35,10 +35,9 @@ import numpy as np
 
 from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.made_up_llama import SHAPES as SIZES
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
-    KV_TOKENS_MADE_UP,
+    KV_TOKENS_PRETRAINED,
     LOCAL,
     OURS,
     OWN_CAPS,
@@ -103,7 +102,7 @@ def setup(args: argparse.Namespace) -> EngineSetup:
     Raises:
         ModelError: the pretrained model is not installed.
     """
-    engine = EngineSetup(args.model_millions, args.async_scheduling, args.threads)
+    engine = EngineSetup(args.async_scheduling, args.threads)
     if args.model is None:
         return engine
     packaged.check_installed()
@@ -111,7 +110,7 @@ def setup(args: argparse.Namespace) -> EngineSetup:
     threads = num_threads(PRETRAINED, num_cores()) if args.threads is None else args.threads
     return engine._replace(
         own_model=str(packaged.folder()), own_name=args.model, own_threads=threads,
-        own_kv_tokens=KV_TOKENS_MADE_UP,
+        own_kv_tokens=KV_TOKENS_PRETRAINED,
     )  # fmt: skip
 
 
@@ -243,9 +242,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--outputs", default="uniform", choices=list(SHAPES), help="shape of true lengths")
     parser.add_argument("--warm-rows", type=int, default=16, help="of each template, served beforehand")
     parser.add_argument("--unseen", action="store_true", help="no template was seen before a trace")
-    model = parser.add_mutually_exclusive_group()
-    model.add_argument("--model-millions", type=int, choices=list(SIZES), help="a made-up model instead")
-    model.add_argument("--model", choices=[packaged.NAME], help="a pretrained model instead (`make smollm2`)")
+    parser.add_argument("--model", choices=[packaged.NAME], help="a real model instead (`make smollm2`)")
     parser.add_argument("--threads", type=int, help="of each engine, instead of what relserve chooses")
     parser.add_argument("--async-scheduling", action="store_true", help="vLLM plans a step ahead")
     parser.add_argument("--variants", nargs="+", help=f"beside {STOCK}; else those of the aims")

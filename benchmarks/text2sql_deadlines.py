@@ -55,11 +55,9 @@ WARM = 999  # seed of what is served beforehand, from which lengths are learnt
 Runs = dict[str, list[DeadlineOutcome]]
 
 
-def starts(max_tokens: int, millions: int | None) -> dict[str, Start]:
+def starts(max_tokens: int) -> dict[str, Start]:
     """The engines; all have the same limits, and relserve's its own settings."""
-    engine = EngineSetup(
-        millions, own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS
-    )
+    engine = EngineSetup(own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS)
     return {STOCK: Start(STOCK, {}, engine), PUBLISHED: Start(PUBLISHED, {"patience": 0.0}, engine),
             OURS: Start(DEFAULT, {}, engine)}  # fmt: skip
 
@@ -161,7 +159,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=11, help="defaults were tuned on 1 to 3")
     parser.add_argument("--workflows", type=int, default=60)
     parser.add_argument("--factor", type=float, default=1 / 24, help="of the traces' lengths")
-    parser.add_argument("--millions", type=int, default=0, help="of a made-up model; 0: the embedded one")
     parser.add_argument("--max-rows", type=int, default=20, help="of a plain relQuery")
     parser.add_argument("--max-tokens", type=int, default=2048, help="of a step")
     parser.add_argument("--tightness", type=float, default=1.0, help="see above")
@@ -178,8 +175,8 @@ def main() -> None:
     """Print a table a load, save all, and end with one line of JSON."""
     args, began_s = options(), time.monotonic()
     encode = encoder()
-    lanes = [Lane(starts(args.max_tokens, args.millions or None))]
-    lanes += [Lane(starts(args.max_tokens, args.millions or None)) for _ in range(args.lanes - 1)]
+    lanes = [Lane(starts(args.max_tokens))]
+    lanes += [Lane(starts(args.max_tokens)) for _ in range(args.lanes - 1)]
     for lane in lanes:
         warm_up(lane, args, encode)
     cost = lanes[0].step_cost(every_size(args, encode))

@@ -130,8 +130,8 @@ def test_the_results_of_other_engines_have_other_names() -> None:
     names = [
         engine.suffix
         for engine in (
-            EMBEDDED, EngineSetup(60), EngineSetup(60, True), EngineSetup(None, True),
+            EMBEDDED, EngineSetup(plans_ahead=True), EngineSetup(own_name="smollm2"),
             EngineSetup(own_name="smollm2", plans_ahead=True),
         )
     ]  # fmt: skip
-    assert names == ["", "_60m", "_60m_async", "_async", "_smollm2_async"]
+    assert names == ["", "_async", "_smollm2", "_smollm2_async"]
