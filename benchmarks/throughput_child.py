@@ -79,9 +79,11 @@ class Sql:
     def about(self) -> dict[str, Any]:
         """See `AnsweringSide`."""
         running = self.engine.running
-        scheduler = running.client.vllm_config.scheduler_config
+        config = running.client.vllm_config
         names = ("max_num_seqs", "max_num_batched_tokens")
-        return {"variables": running.variables, "limits": {name: getattr(scheduler, name) for name in names}}
+        limits = {name: getattr(config.scheduler_config, name) for name in names}
+        limits["kv_cache_memory_bytes"] = config.cache_config.kv_cache_memory_bytes
+        return {"variables": running.variables, "limits": limits}
 
     def run(self) -> ThroughputRun:
         """See `AnsweringSide`."""
