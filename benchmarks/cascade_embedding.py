@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from threading import Event
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ def vectors_of(texts: list[str]) -> Vectors:
 
 def numbers_of(texts: list[str]) -> RowNumbers:
     """What the regression learns from: the vectors and the words of texts."""
-    return vectors_and_words(vectors_of(texts).astype(np.float64), texts)
+    return vectors_and_words(vectors_of(texts).astype(np.float64), texts, Event())
 
 
 def learn(rows: RowNumbers, truths: Truths, random: np.random.Generator) -> Scores:

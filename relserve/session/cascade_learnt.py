@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
 from relserve.call.vector_text import vector_of_text
-from relserve.errors import ModelError
+from relserve.errors import Cancelled, ModelError
 from relserve.policies.cascading.learnt import Known, LearntProxy, Numbers, learn
 from relserve.policies.cascading.policy import FloatArray
 from relserve.session.cascade_rows import CascadeResult, CascadeRows, FilterRows, LabelRows
+from relserve.session.pending_replies import INTERRUPTED
 
 LIBRARY, EXTRA = "sklearn", "pip install 'relserve[embed]'"
 LEAST_TEXTS, MOST_WORDS = 3, 20_000  # texts that have a word which counts; words, the most frequent ones
@@ -90,16 +92,19 @@ def vectors_of(told: Sequence[Answer]) -> FloatArray:
     return np.array([missing if each is None else each for each in found], np.float64)
 
 
-def vectors_and_words(vectors: FloatArray, texts: Sequence[str]) -> RowNumbers:
+def vectors_and_words(vectors: FloatArray, texts: Sequence[str], cancel: threading.Event) -> RowNumbers:
     """Rows by the vectors that stand for their texts, and by the words of these.
 
     A question about a word ("hops") is answered by the word, one about the meaning by the vector.
 
     Args:
         vectors: [rows, numbers], 1 in length; NaN for a row that has none.
+
+    Raises:
+        Cancelled: `cancel` was set; the words of 100,000 texts take seconds.
     """
     known = np.asarray(~np.isnan(vectors).any(axis=1))
-    words = _weights_of_words(texts)
+    words = _weights_of_words(_until(texts, cancel))
     if words is None:
         return RowNumbers(vectors, known)
     from scipy import sparse
@@ -108,7 +113,14 @@ def vectors_and_words(vectors: FloatArray, texts: Sequence[str]) -> RowNumbers:
     return RowNumbers(beside / np.sqrt(2), known)
 
 
-def _weights_of_words(texts: Sequence[str]) -> Any:
+def _until(texts: Sequence[str], cancel: threading.Event) -> Iterator[str]:
+    for text in texts:
+        if cancel.is_set():
+            raise Cancelled(INTERRUPTED)
+        yield text
+
+
+def _weights_of_words(texts: Iterable[str]) -> Any:
     """TF-IDF, [texts, words], 1 in length; None where no word is in several texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 

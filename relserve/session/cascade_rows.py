@@ -14,7 +14,7 @@ import numpy as np
 
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
-from relserve.errors import FailureKind
+from relserve.errors import Failure, FailureKind
 from relserve.policies.cascading.accuracy import AccuracyCascade
 from relserve.policies.cascading.policy import FloatArray, Outcome, Targets
 from relserve.policies.cascading.variants import DEFAULT, make
@@ -22,6 +22,18 @@ from relserve.policies.cascading.variants import DEFAULT, make
 SHARE = 0.95  # each target of a call that says nothing of it
 _FAILED = ""  # in place of a label or a score: no choice is empty
 _CUTS = (FailureKind.CAP, FailureKind.DEADLINE, FailureKind.IN_BATCH)
+
+
+class CutShort(Exception):
+    """Rows were cut short, see `cut_short`: nothing more is asked.
+
+    Args:
+        failure: theirs.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class CascadeResult(NamedTuple):
@@ -127,18 +139,27 @@ def reached(found: Outcome, targets: Targets) -> str:
     return ", ".join(f"{name} at least {bound:.2f}" for name, bound, wanted in both if wanted is not None)
 
 
-def cut_short(answers: Iterable[Answer]) -> Answer | None:
-    """The failure of a row that did not get to the model, or whose answer was not waited for.
+def cut_short(answers: Iterable[Answer]) -> Failure | None:
+    """Why a row did not get to the model, or its answer was not waited for; None: none is such.
 
     Then a target is not known to be reached, so that nothing decides the rows that were not asked.
     """
-    return next((each for each in answers if each.failure and each.failure.kind in _CUTS), None)
+    failures = (each.failure for each in answers)
+    return next((each for each in failures if each is not None and each.kind in _CUTS), None)
+
+
+def check_whole(answers: Iterable[Answer]) -> None:
+    """See that none of these was cut short.
+
+    Raises:
+        CutShort: one was.
+    """
+    if cut := cut_short(answers):
+        raise CutShort(cut)
 
 
 def failed_all(answers: Collection[Answer]) -> Answer | None:
-    """The failure of rows that were not asked: as of `cut_short`, or where each that was asked failed."""
-    if cut := cut_short(answers):
-        return cut
+    """The failure of rows that were not asked, where each that was asked failed."""
     has_answer = any(each.failure is None for each in answers)
     return None if has_answer else next(iter(answers), None)
 

@@ -13,7 +13,7 @@ from relserve.call.decisions import Decision
 from relserve.call.options import CAPS, EMBEDDING, OF_CASCADES, WORDS, Options
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
-from relserve.errors import OptionError
+from relserve.errors import Failure, OptionError
 from relserve.session.cascade_learnt import (
     LearntRows,
     check_installed,
@@ -21,7 +21,7 @@ from relserve.session.cascade_learnt import (
     vectors_and_words,
     vectors_of,
 )
-from relserve.session.cascade_rows import CascadeRows, cut_short, failed_all, rows_told
+from relserve.session.cascade_rows import CascadeResult, CascadeRows, cut_short, failed_all, rows_told
 from relserve.session.folding import FoldedRows
 from relserve.session.history import Cascaded
 from relserve.session.in_rounds import HowAsked, RelQueryInRounds
@@ -84,7 +84,7 @@ class CascadedRelQuery(OpenRelQuery):
 
     Each round is a cascade of its own: its targets hold for the rows of the round. What the large model
     answers is recorded and kept as without a cascade. Rows that it was not asked are on no record but the
-    small model's.
+    small model's, unless either model was cut short: then they have failed.
 
     Raises:
         OptionError: both models are the same.
@@ -120,21 +120,26 @@ class CascadedRelQuery(OpenRelQuery):
         asked, order = self._proxy_rows(folded), folded.order
         with self._closed_by_error():
             told = self._told(asked, inputs, progress)
-        if told and all(answer.failure is not None for answer in told):
-            return list(told)
+        if cut := cut_short(told):
+            raises = self.site.options.on_error == "raise"  # which the small model's rows never do
+            failed = {row: answer for row, answer in enumerate(told) if answer.failure and not raises}
+            return self._without_others(folded, failed, 0, cut)
         texts = [asked.prompts[row] for row in order]
-        rows = self._rows([told[row] for row in order], texts, folded.seed)
+        with self._closed_by_error():
+            rows = self._rows([told[row] for row in order], texts, folded.seed)
         known: dict[int, Answer] = {}
         while batch := rows.rows_to_ask(known):
             came = super().ask_folded(folded.part([order[at] for at in batch]), inputs, progress=progress)
             known.update(zip(batch, came, strict=True))
-            if cut_short(came):
-                break
-        failed = failed_all(known.values())
-        values = self._decided(rows, known, len(order))
+            if cut := cut_short(came):
+                asked_rows = {order[at]: answer for at, answer in known.items()}
+                return self._without_others(folded, asked_rows, len(known), cut)
+        result = rows.result(known)
+        self._note(result, len(order))
+        all_failed = failed_all(known.values())
         answers: list[Answer] = [UNASKED] * len(order)
         for at, row in enumerate(order):
-            answers[row] = known.get(at) or failed or Answer(values[at])
+            answers[row] = known.get(at) or all_failed or Answer(result.values[at])
         return answers
 
     def close(self, error: BaseException | None = None) -> None:
@@ -154,7 +159,8 @@ class CascadedRelQuery(OpenRelQuery):
     def _rows(self, told: Sequence[Answer], texts: Sequence[str], seed: int) -> CascadeRows:
         function, options = self.site.function, self._options
         if options.cascade == EMBEDDING:
-            return LearntRows(function, vectors_and_words(vectors_of(told), texts), options, seed)
+            numbers = vectors_and_words(vectors_of(told), texts, self._cancel)
+            return LearntRows(function, numbers, options, seed)
         if function == "llm_score":
             return LearntRows(function, numbers_of(told), options, seed)
         return rows_told(function, told, options, seed)
@@ -162,14 +168,13 @@ class CascadedRelQuery(OpenRelQuery):
     def _told(
         self, asked: FoldedRows, inputs: Sequence[Sequence[Any]], progress: Progress | None
     ) -> Sequence[Answer]:
-        """What the small model says of each distinct prompt; only failures where it was cut short.
+        """What the small model says of each distinct prompt.
 
         Raises:
-            OptionError: it tells nothing of any.
+            OptionError: it tells nothing of any, and was not cut short.
         """
         told = self._proxy.ask_folded(asked, inputs, progress=progress)
-        is_null = cut_short(told) is not None and self.site.options.on_error != "raise"
-        if not is_null and told and all(answer.failure is not None for answer in told):
+        if told and not cut_short(told) and all(answer.failure is not None for answer in told):
             why = told[0].failure.message if told[0].failure else ""
             of_model = "score" if self.site.function == "llm_score" else "probability"
             what = "vector" if self._options.cascade == EMBEDDING else of_model
@@ -179,20 +184,30 @@ class CascadedRelQuery(OpenRelQuery):
             )
         return told
 
-    def _decided(self, rows: CascadeRows, known: Mapping[int, Answer], num_prompts: int) -> Sequence[Any]:
-        """What the cascade says of all rows, which goes on record with both relQueries; none if cut short."""
-        if (cut := cut_short(known.values())) and cut.failure:
-            text = f"cut short after {len(known)} of {num_prompts} prompts: {cut.failure.message}"
-            values: Sequence[Any] = ()
-        else:
-            result = rows.result(known)
-            values = result.values
-            text = (
-                f"{result.num_asked} of {num_prompts} prompts asked; {self._options.cascade} decided the "
-                f"others: {result.told}"
-            )
-            before = self.record.cascaded
-            num_all = num_prompts + (0 if before is None else before.num_prompts)
-            self.record.cascaded = Cascaded(self._options, num_all)
+    def _without_others(
+        self, folded: FoldedRows, known: Mapping[int, Answer], num_asked: int, cut: Failure
+    ) -> list[Answer]:
+        """The answers where the cascade was cut short: of prompts that are not known the same failure.
+
+        Args:
+            num_asked: prompts that the large model was asked.
+        """
+        num_prompts = len(folded.prompts)
+        self._put(f"cut short after {num_asked} of {num_prompts} prompts: {cut.message}")
+        with self._closed_by_error():
+            self.leave(folded.part([row for row in range(num_prompts) if row not in known]), cut)
+        return [known.get(row) or Answer(None, failure=cut) for row in range(num_prompts)]
+
+    def _note(self, result: CascadeResult, num_prompts: int) -> None:
+        """Put on record what the cascade did."""
+        self._put(
+            f"{result.num_asked} of {num_prompts} prompts asked; {self._options.cascade} decided the others: "
+            f"{result.told}"
+        )
+        before = self.record.cascaded
+        num_all = num_prompts + (0 if before is None else before.num_prompts)
+        self.record.cascaded = Cascaded(self._options, num_all)
+
+    def _put(self, text: str) -> None:
+        """Have both relQueries' records say this."""
         self.record.cascade = self._proxy.record.cascade = f"{self.record.rel_id}: {text}"
-        return values

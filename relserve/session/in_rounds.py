@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import CallSite
-from relserve.errors import OptionError
+from relserve.errors import Failure, OptionError
 from relserve.session.caps import SpendingCap
 from relserve.session.folding import FoldedRows, Grammars, fold_rows
 from relserve.session.history import QueryRecord
@@ -103,6 +103,14 @@ class RelQueryInRounds(ABC):
             OptionError: see `calibrations_of_call` and `calibrator_for`.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
+        """
+
+    @abstractmethod
+    def leave(self, folded: FoldedRows, failure: Failure) -> None:
+        """Put rows on record as failed that are not asked, since others could not be.
+
+        Raises:
+            RowError: there are some, and on_error is 'raise'.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ from relserve.policies.cascading.variants import DEFAULT, make
 from relserve.policies.joining.agreement import AgreementCheck, strata_of
 from relserve.policies.joining.bicliques import bicliques
 from relserve.policies.joining.plans import JoinPlan, JoinSizes, plans, resized
-from relserve.session.cascade_rows import cut_short, failed_all, reached
+from relserve.session.cascade_rows import CutShort, check_whole, failed_all, reached
 from relserve.session.join_verdicts import NO, UNTOLD, YES, AskLists, JoinVerdicts
 from relserve.session.pair_table import PairTable
 
@@ -40,10 +40,12 @@ class JoinResult(NamedTuple):
     Attributes:
         answers: of each pair.
         told: how it was asked, and how well that agrees with pairs, in words.
+        left: pairs that were not asked since others were cut short, and have the failure of these.
     """
 
     answers: list[Answer]
     told: str
+    left: Sequence[int] = ()
 
 
 def join_sizes(table: PairTable, question: str) -> JoinSizes:
@@ -84,6 +86,16 @@ class JoinRun:
             strategy: of the option `join`.
             targets: that the result keeps to; None: what a sample tells is enough.
         """
+        try:
+            return self._whole(strategy, sizes, targets)
+        except CutShort as cut:
+            pairs = self._all.tolist()
+            answers = [self._answers.get(pair) or Answer(None, failure=cut.failure) for pair in pairs]
+            told = f"cut short: {cut}; {len(self._answers)} of {len(pairs)} pairs asked"
+            return JoinResult(answers, told, [pair for pair in pairs if pair not in self._answers])
+
+    def _whole(self, strategy: str, sizes: JoinSizes, targets: Targets | None) -> JoinResult:
+        """As `result`; CutShort where a cap, a deadline or a batch keeps prompts from the model."""
         if targets is not None and strategy == "candidates":
             return self._kept_to(targets, self._likeness, "candidates")
         dropped = []
@@ -102,8 +114,10 @@ class JoinRun:
         """Ask pairs one by one, once each."""
         todo = [pair for pair in pairs if pair not in self._answers]
         if todo:
-            for pair, answer in zip(todo, self._ask_pairs(todo), strict=True):
+            answers = self._ask_pairs(todo)
+            for pair, answer in zip(todo, answers, strict=True):
                 self._answers[pair], self._kept[pair] = answer, answer.value is True
+            check_whole(answers)
 
     @cached_property
     def _likeness(self) -> FloatArray:
@@ -179,6 +193,4 @@ class JoinRun:
         answers = [
             self._answers.get(pair) or failed or Answer(is_kept) for pair, is_kept in enumerate(kept.tolist())
         ]
-        if (cut := cut_short(self._answers.values())) and cut.failure:
-            told = f"cut short: {cut.failure.message}"
         return JoinResult(answers, f"{told}; {len(self._answers)} of {len(self._all)} pairs asked")

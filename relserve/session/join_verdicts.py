@@ -13,6 +13,7 @@ from relserve.call.pair_lists import listed, read_pairs
 from relserve.errors import FailureKind
 from relserve.policies.joining.bicliques import Biclique, bicliques
 from relserve.policies.joining.plans import JoinPlan
+from relserve.session.cascade_rows import check_whole
 from relserve.session.pair_table import PairTable
 
 UNTOLD, NO, YES = -1, 0, 1
@@ -41,6 +42,9 @@ class JoinVerdicts:
         """Ask about these pairs in blocks of the plan's size.
 
         A block that is too long, or has too long an answer, is asked in halves.
+
+        Raises:
+            CutShort: a prompt was.
         """
         groups = bicliques(self._table.pairs[pairs])
         tiles = [tile for group in groups for tile in group.tiles(plan.num_lefts, plan.num_rights)]
@@ -53,7 +57,9 @@ class JoinVerdicts:
         lists = [
             listed([lefts[row] for row in tile.lefts], [rights[row] for row in tile.rights]) for tile in tiles
         ]
-        for tile, (_, grammar), answer in zip(tiles, lists, self._ask_lists(lists), strict=True):
+        answers = self._ask_lists(lists)
+        check_whole(answers)
+        for tile, (_, grammar), answer in zip(tiles, lists, answers, strict=True):
             found = None if answer.failure else read_pairs(answer.value, grammar)
             if found is not None:
                 self._put(tile, found)

@@ -14,7 +14,7 @@ from relserve.call.options import parse_options
 from relserve.call.pair_lists import pair_list_site
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
-from relserve.errors import ModelError, OptionError
+from relserve.errors import Failure, ModelError, OptionError
 from relserve.machine.word_vectors import find_files
 from relserve.policies.joining.likeness import Vectors, normal, ranks, word_vectors
 from relserve.session.caps import SpendingCap
@@ -40,7 +40,8 @@ class JoinedRelQuery(RelQueryInRounds):
     """A relQuery whose rows are pairs; its record and caps are those of the pairs.
 
     Each round is a join of its own. Pairs that are asked one by one are asked, recorded and kept as without
-    the option. Prompts about many pairs are a second relQuery. Pairs that were not asked are on no record.
+    the option. Prompts about many pairs are a second relQuery. Pairs that were not asked are on no record,
+    unless prompts were cut short: then they have failed.
 
     Args:
         site: the call, with its option `join`.
@@ -87,6 +88,8 @@ class JoinedRelQuery(RelQueryInRounds):
             targets = targets_of(options)
         try:
             result = run.result(options.join, join_sizes(table, self.site.binding.template.text), targets)
+            if result.left and (failure := result.answers[result.left[0]].failure):
+                self.leave(folded.part([order[pair] for pair in result.left]), failure)
         except BaseException as error:
             self.close(error)  # also the record of pairs that were not asked
             raise
@@ -96,6 +99,10 @@ class JoinedRelQuery(RelQueryInRounds):
         for at, number in enumerate(order):
             answers[number] = result.answers[at]
         return answers
+
+    def leave(self, folded: FoldedRows, failure: Failure) -> None:
+        """See `RelQueryInRounds.leave`."""
+        self._pairs.leave(folded, failure)
 
     def close(self, error: BaseException | None = None) -> None:
         """See `RelQueryInRounds.close`."""

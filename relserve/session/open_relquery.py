@@ -16,6 +16,7 @@ from relserve.call.frame import frame_of
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine, Estimable
+from relserve.errors import Failure
 from relserve.machine import traces
 from relserve.machine.hardware import machine_key
 from relserve.machine.kept_calibrations import KeptCalibration
@@ -31,7 +32,7 @@ from relserve.session.in_rounds import HowAsked, RelQueryInRounds
 from relserve.session.prior import EmptyPrior
 from relserve.session.recorder import Recorder
 from relserve.session.reply_reader import Correction
-from relserve.session.round import Round, Watch
+from relserve.session.round import Round, Watch, failed_row
 from relserve.session.spending import Spending
 from relserve.session.sureness import Sureness
 
@@ -94,6 +95,14 @@ class OpenRelQuery(RelQueryInRounds):
         watch = Watch(self._cancel, how.get("progress"), how.get("enough"))
         with self._recorder.asking(), self._span() as span:
             return self._answers(folded, watch, how.get("announced"), how.get("num_new_rows"), span)
+
+    def leave(self, folded: FoldedRows, failure: Failure) -> None:
+        """See `RelQueryInRounds.leave`."""
+        self._recorder.add_rows(sum(folded.num_rows_of), 0, len(folded.prompts))
+        for prompt, num_rows in zip(folded.prompts, folded.num_rows_of, strict=True):
+            self._recorder.fail(prompt, num_rows, failure)
+            if self.site.options.on_error == "raise":
+                raise failed_row(self.site, prompt, failure)
 
     def close(self, error: BaseException | None = None) -> None:
         """See `RelQueryInRounds.close`."""

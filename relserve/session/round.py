@@ -12,7 +12,7 @@ from relserve.call.answer_types import Answer
 from relserve.call.phases import phases_of
 from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage
 from relserve.engines.protocol import Engine
-from relserve.errors import Cancelled, FailureKind, RowError
+from relserve.errors import Cancelled, Failure, FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Grammars, Key
 from relserve.session.likely_spending import size_of
@@ -204,8 +204,7 @@ class Round:
             self.num_failed_rows += self._folded.num_rows_of[number]
             self._recorder.fail(prompt, self._folded.num_rows_of[number], failure)
             if self._site.options.on_error == "raise":
-                said = f"{self._site.function}(): {failure.message}; the prompt begins {prompt[:80]!r}"
-                raise RowError(said)
+                raise failed_row(self._site, prompt, failure)
 
     def _show(self) -> None:
         if self._watch.progress is not None:
@@ -243,6 +242,11 @@ class Round:
                 self._cached.confirm(self._watch.cancel)
         for replies in rest:
             self._kept(replies)
+
+
+def failed_row(site: CallSite, prompt: str, failure: Failure) -> RowError:
+    """The error of a failed row where on_error is 'raise'."""
+    return RowError(f"{site.function}(): {failure.message}; the prompt begins {prompt[:80]!r}")
 
 
 def _is_over_context(answer: Answer) -> bool:

@@ -13,7 +13,7 @@ import relserve
 from relserve.api import ENGINES
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import Failure, FailureKind, OptionError, RowsFailedWarning
+from relserve.errors import Failure, FailureKind, OptionError, RowError, RowsFailedWarning
 
 NUM_ROWS = 3000
 FILTER = "llm_filter('Is it good? {}', x, model := 'large', cascade := 'small'"
@@ -282,8 +282,9 @@ def test_a_cascade_that_a_cap_cuts_short_decides_nothing(
     ENGINES.close("small")
     ENGINES.put("small", Unsure(model="small", identity="small"))  # so that nearly all must be asked
     query = f"SELECT {FILTER}, max_rows := 2500), count(*) FROM rows_ GROUP BY ALL ORDER BY ALL"
-    with pytest.warns(RowsFailedWarning):
+    with pytest.warns(RowsFailedWarning) as warned:
         told = dict(con.sql(query).fetchall())
+    assert f"{told[None]:,} of" in str([each.message for each in warned]), "as many as are NULL"
     asked = [prompt.split("? ")[-1] for each in large.submissions for prompt in each.prompts]
     assert len(asked) < NUM_ROWS
     assert told[None] == NUM_ROWS - len(asked)
@@ -293,12 +294,16 @@ def test_a_cascade_that_a_cap_cuts_short_decides_nothing(
     assert "at least" not in record
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("kind", [FailureKind.DEADLINE, FailureKind.CAP, FailureKind.IN_BATCH])
-def test_where_the_small_model_is_cut_short_at_once_rows_are_null(
-    con: relserve.Connection, large: ScriptedEngine, kind: FailureKind
+@pytest.mark.parametrize("num_told", [0, 1])
+def test_where_the_small_model_is_cut_short_rows_are_null(
+    con: relserve.Connection, large: ScriptedEngine, kind: FailureKind, num_told: int
 ) -> None:
-    class Late(ScriptedEngine):
+    class Late(Small):
         def _weighed(self, index: int, prompt: str, submission: Submission) -> Reply:
+            if index < num_told:
+                return super()._weighed(index, prompt, submission)
             return Reply(index, None, Failure(kind, "not now"))
 
     ENGINES.close("small")
@@ -306,5 +311,6 @@ def test_where_the_small_model_is_cut_short_at_once_rows_are_null(
     with pytest.warns(RowsFailedWarning):
         assert con.sql(f"SELECT DISTINCT {FILTER}) FROM rows_").fetchall() == [(None,)]
     assert large.num_prompts == 0
-    with pytest.raises(OptionError, match="not now"):
+    assert con.sql("SELECT sum(rows) FROM llm_errors()").fetchall() == [(NUM_ROWS,)]
+    with pytest.raises(RowError, match="not now"):
         con.sql(f"SELECT {FILTER}, on_error := 'raise') FROM rows_").fetchall()
