@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from relserve.call.option_values import Options
 from relserve.call.phases import Phases
 from relserve.call.relquery import Usage
 from relserve.call.standing import Standing
-from relserve.errors import Failure
+from relserve.errors import Failure, FailureKind
 from relserve.prices.price import HourPrice, Price
 from relserve.session.habits import Habit
 from relserve.session.sureness import BANDS, QUANTILES, Sureness
@@ -46,6 +46,7 @@ class QueryRecord:
     num_done: int = 0
     num_cached: int = 0  # of those done, without the engine
     num_failed: int = 0
+    failed: Counter[FailureKind] = field(default_factory=Counter)  # the same, by why
     state: str = "running"  # then 'done', 'failed' or 'cancelled'
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     seconds: float | None = None

@@ -23,10 +23,7 @@ def summary(history: History, statement: int) -> str:
     queries = [q for q in history.queries() if q.statement == statement]
     if not any(q.num_failed for q in queries):
         return ""
-    kinds = Counter[FailureKind]()
-    for error in history.errors():
-        if error.statement == statement:
-            kinds[error.failure.kind] += error.num_rows
+    kinds = sum((q.failed for q in queries), Counter[FailureKind]())  # the latest alone are listed
     noun = "rows" if len(queries) == 1 else "answers"
     where = f"llm_errors(), statement {statement}"
     return failures_text(sum(q.num_rows for q in queries), kinds, where, noun)

@@ -110,6 +110,7 @@ class Recorder:
         """A prompt that stands for so many table rows failed."""
         with self._lock:
             self.record.num_failed += num_rows
+            self.record.failed[failure.kind] += num_rows
         record, shown = self.record, prompt[:MAX_PROMPT_ON_RECORD]
         self._history.fail(
             ErrorRecord(record.rel_id, record.function, failure, shown, num_rows, record.statement)
