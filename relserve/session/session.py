@@ -331,7 +331,7 @@ class Session:
         asked = replace(submission, prompts=[*submission.prompts, *empty.prompts])
         num_kept = None if num_cached is None and not in_batches else num_known + num_empty
         seen = self.history.usage.of_kind(engine.model, site.kind)
-        num_sent = len(submission.prompts) - num_known
-        spending = SpendingBasis(submission, num_sent, seen, self.spending.prices.find(engine.model))
+        num_sent = len(asked.prompts) - num_known - num_empty
+        spending = SpendingBasis(asked, num_sent, seen, self.spending.prices.find(engine.model))
         found = estimate(engine, asked, record, self.history, num_kept, kept, spending)
         return replace(found, num_cached=num_cached, asked=cascade)
