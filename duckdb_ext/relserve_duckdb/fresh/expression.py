@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import sqlglot
@@ -27,7 +28,7 @@ class ColumnExpression(NamedTuple):
         text: as it is written.
         normal: the same for texts that differ in white space, case of keywords and comments.
         inputs: the columns that it reads, in the table's order.
-        models: those that its calls name; None: the default model.
+        models: those that its calls name, and those of macros that it calls; None: the default model.
     """
 
     text: str
@@ -36,8 +37,13 @@ class ColumnExpression(NamedTuple):
     models: tuple[str | None, ...]
 
 
-def read_expression(text: str, table: OwnTable, column: str) -> ColumnExpression:
+def read_expression(
+    text: str, table: OwnTable, column: str, macros: Mapping[str, Sequence[str]]
+) -> ColumnExpression:
     """Read the expression of a table's column.
+
+    Args:
+        macros: the bodies of users' macros by their names in small letters.
 
     Raises:
         UsageError: it is no expression over the table's other columns, or a call in it is wrong.
@@ -55,7 +61,10 @@ def read_expression(text: str, table: OwnTable, column: str) -> ColumnExpression
         raise UsageError(f"{shown} has a name of its own: leave AS out of {text}")
     if tree.find(exp.Query):
         raise UsageError(f"{shown} reads another table, whose changes nobody would see: leave the SELECT out")
-    if any(map(_is_volatile, tree.walk())):
+    bodies = _bodies(tree, macros)
+    if any(body.find(exp.Table) for body in bodies):
+        raise UsageError(f"{shown} calls a macro that reads another table, whose changes nobody would see")
+    if any(_is_volatile(node) for each in (tree, *bodies) for node in each.walk()):
         raise UsageError(f"{shown} gives another value each time: leave the clock and random numbers out")
     inputs = _inputs(tree, table, column)
     if not inputs:
@@ -63,8 +72,20 @@ def read_expression(text: str, table: OwnTable, column: str) -> ColumnExpression
     calls = find_calls(tree)
     for call in calls:
         check_call(call, {})
+    calls += [call for body in bodies for call in find_calls(body)]
     models = tuple(dict.fromkeys(model for call in calls for model in _models(call)))
     return ColumnExpression(text.strip(), tree.sql("duckdb", comments=False), inputs, models or (None,))
+
+
+def _bodies(tree: exp.Expr, macros: Mapping[str, Sequence[str]]) -> list[exp.Expr]:
+    """The bodies of the macros that an expression calls, and of those that they call."""
+    left, trees = dict(macros), [tree]
+    for each in trees:
+        names = {node.name.lower() for node in each.find_all(exp.Anonymous)} & left.keys()
+        for body in [body for name in sorted(names) for body in left.pop(name)]:
+            with suppress(SqlglotError, RecursionError):  # then only its text tells that it has changed
+                trees.append(sqlglot.parse_one(f"SELECT ({body}\n)", read="duckdb").expressions[0])
+    return trees[1:]
 
 
 def _inputs(tree: exp.Expr, table: OwnTable, column: str) -> tuple[str, ...]:

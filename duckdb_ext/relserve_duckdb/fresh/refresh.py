@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,10 +31,15 @@ from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.macros import NAMES
 from relserve_duckdb.udf.plan_only import plan_only
 
 _INPUTS, _NEW = "temp.main.relserve_new_inputs", "temp.main.relserve_new_answers"
 _HASH = "relserve_inputs"
+_MACROS = (
+    "SELECT function_name, macro_definition FROM system.main.duckdb_functions() "
+    "WHERE macro_definition IS NOT NULL AND function_type = 'macro' AND NOT internal"
+)
 
 Ask = Callable[[str], None]  # runs a statement, whose rows are asked first
 Explain = Callable[[str], Explanation]
@@ -163,7 +169,7 @@ class FreshColumns:
             )
         hosts = self.state.session.model_hosts
         hosts.note(call.expression or "")
-        expression = read_expression(written, table, column)
+        expression = read_expression(written, table, column, _macros(self.raw))
         for model in expression.models:
             hosts.check(model)
         return self._planned(call, table, column, expression, before)
@@ -177,7 +183,7 @@ class FreshColumns:
             text = before.expression
         if _HASH in map(str.lower, expression.inputs):
             raise UsageError(f"{_HASH} is what a refresh computes itself; rename this column of {table.name}")
-        macros = self.indirect_calls.macro_definitions(text)
+        macros = self.indirect_calls.macro_definitions(self.raw, text)
         now = RememberedColumn(text, expression.inputs, "", macros, self._fingerprints(expression))
         hashed = hash_of(table, now.inputs)
         work = ColumnWork(call, table, column, expression, before, now, hashed, asks_all=True)
@@ -290,9 +296,18 @@ def _row(work: ColumnWork, figures: dict[str, int], records: list[QueryRecord]) 
 
 def _normal(before: RememberedColumn, table: OwnTable, column: str) -> str:
     try:
-        return read_expression(before.expression, table, column).normal
+        return read_expression(before.expression, table, column, {}).normal
     except UsageError:  # a column of it is gone
         return ""
+
+
+def _macros(con: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """The bodies of users' macros, each of which may have several lists of parameters, by their names."""
+    found = defaultdict[str, list[str]](list)
+    for name, body in con.execute(_MACROS).fetchall():
+        if name not in NAMES:
+            found[name.lower()].append(body)
+    return found
 
 
 def _is_another(before: str, now: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import relserve
+from relserve.api import ENGINES
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import ForbiddenError, UsageError
 
@@ -123,6 +124,14 @@ def test_so_is_a_changed_macro_inside_a_macro(con: relserve.Connection, changed:
         relserve.refresh(con, "tickets", "rate")
 
 
+def test_so_is_one_that_was_changed_on_duckdbs_own_connection(con: relserve.Connection) -> None:
+    con.execute("CREATE MACRO rated(t) AS llm('Rate {}', t)")
+    relserve.materialize(con, "tickets", "rate", "rated(message)")
+    con.raw.execute("CREATE OR REPLACE MACRO rated(t) AS llm('Rate well {}', t)")
+    with pytest.raises(UsageError, match="a macro or view that the expression calls has changed"):
+        relserve.refresh(con, "tickets", "rate")
+
+
 def test_so_are_parameters_in_another_order(con: relserve.Connection) -> None:
     con.execute("CREATE MACRO rated(a, b) AS llm('Rate {} by {}', a, b)")
     relserve.materialize(con, "tickets", "rate", "rated(message, 'tone')")
@@ -213,3 +222,32 @@ def test_a_model_that_only_the_database_names_is_sent_nothing(con: relserve.Conn
     con.execute("UPDATE relserve.fresh_columns SET expression = ? WHERE column_name = 'rate'", [remembered])
     with pytest.raises(ForbiddenError, match="stands in no statement of yours"):
         con.execute("CALL llm_refresh('tickets', 'rate')")
+
+
+def test_a_macros_model_is_looked_at_too(con: relserve.Connection) -> None:
+    other = ScriptedEngine(echo, model="other", identity="one")
+    ENGINES.put("other", other)
+    con.execute("CREATE MACRO asked(t) AS llm('Rate {}', t, model := 'other')")
+    con.execute("CREATE MACRO rated(t) AS asked(t), (t, u) AS asked(concat(t, u))")
+    relserve.materialize(con, "tickets", "rate", "rated(message)")
+    assert relserve.refresh(con, "tickets", "rate").asked == 0
+    other.identity = "two"
+    with pytest.raises(UsageError, match="other has other files or settings than before"):
+        relserve.refresh(con, "tickets", "rate")
+    ENGINES.close("other")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("concat(t, (SELECT max(message) FROM tickets))", "calls a macro that reads another table"),
+        ("concat(t, now())", "gives another value each time"),
+    ],
+)
+def test_what_a_macro_reads_beside_its_values_is_refused(
+    con: relserve.Connection, body: str, told: str
+) -> None:
+    con.execute(f"CREATE MACRO beside(t) AS {body}")
+    con.execute("CREATE MACRO rated(t) AS llm('Rate {}', beside(t))")
+    with pytest.raises(UsageError, match=told):
+        relserve.materialize(con, "tickets", "rate", "rated(message)")
