@@ -17,7 +17,8 @@ NEEDED = {
         "mcp_rows", "mcp_seconds", "mcp_max_rows", "mcp_max_tokens_total", "mcp_max_cost",
         "mcp_calls_at_once", "mcp_calls_per_minute",
     ), "mcp"),
-    "http_token": "http", "log_texts": "log_statements", "only_granted": "users",
+    "http_token": "http", "log_texts": "log_statements",
+    **dict.fromkeys(("only_granted", "share_cache", "reserved_connections"), "users"),
 }  # fmt: skip
 _after = partial(typer.Option, min=0, metavar="SECONDS")
 

@@ -26,6 +26,7 @@ def test_options_that_do_not_go_together(args: tuple[str, ...], said: str) -> No
     assert said in done.stderr.decode()
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -34,6 +35,8 @@ def test_options_that_do_not_go_together(args: tuple[str, ...], said: str) -> No
         (("--http-token", "x", "--mcp", "0"), "--http-token does nothing without --http"),
         (("--log-texts",), "--log-texts does nothing without --log-statements"),
         (("--only-granted",), "--only-granted does nothing without --users"),
+        (("--share-cache",), "--share-cache does nothing without --users"),
+        (("--reserved-connections", "5"), "--reserved-connections does nothing without --users"),
     ],
 )
 def test_options_of_serve_that_would_do_nothing(args: tuple[str, ...], said: str) -> None:
