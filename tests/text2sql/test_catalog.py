@@ -171,6 +171,8 @@ def test_a_view_that_may_ask_a_model_is_not_read(con: duckdb.DuckDBPyConnection)
         "CREATE MACRO rated(x) AS llm_like(x); CREATE VIEW first AS SELECT rated(style) AS a FROM beers"
     )
     con.execute("CREATE VIEW second AS FROM first")
+    con.execute("""CREATE VIEW "my ""odd"" one" AS FROM second""")
+    con.execute("""CREATE VIEW last AS FROM "my ""odd"" one\"""")
     con.execute("CREATE TABLE llm_notes AS SELECT 'llm' AS a; CREATE VIEW notes AS FROM llm_notes")
     schema = read_schema(con)
     database_version(con, schema)

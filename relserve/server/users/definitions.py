@@ -11,6 +11,7 @@ transaction.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise, takewhile
@@ -233,7 +234,11 @@ def _telling_macros(con: duckdb.DuckDBPyConnection, names: Set[str]) -> frozense
         return frozenset()
     with con.cursor() as own:
         rows = own.execute(_MACROS).fetchall()
-    called = {name: frozenset(_NAME.findall(text.lower())) for name, text in rows}
+    odd = [name for name, _ in rows if not _NAME.fullmatch(name)]
+    called = defaultdict[str, set[str]](set)
+    for name, text in rows:  # a name has a row for each list of parameters, and in each schema
+        called[name] |= {*_NAME.findall(text.lower())}
+        called[name] |= {each for each in odd if each.replace('"', '""') in text.lower()}
     telling = {name for name, words in called.items() if words & SESSION}
     while more := {name for name, words in called.items() if words & telling} - telling:
         telling |= more

@@ -162,10 +162,16 @@ def asking_views(relations: Iterable[CatalogRelation], con: duckdb.DuckDBPyConne
     ).fetchall()
     texts = [*macros, *((view.name, view.sql or "") for view in views)]
     asking = {name.lower() for name, text in texts if _CALL.search(_RECORDS.sub("", text or ""))}
-    words = [(name.lower(), {word.lower() for word in _WORD.findall(text or "")}) for name, text in texts]
+    odd = [name.lower() for name, _ in texts if not _WORD.fullmatch(name)]
+    words = [(name.lower(), _names_in((text or "").lower(), odd)) for name, text in texts]
     while more := {name for name, used in words if name not in asking and not used.isdisjoint(asking)}:
         asking |= more
     return {view.place for view in views if view.name.lower() in asking}
+
+
+def _names_in(text: str, odd: Iterable[str]) -> set[str]:
+    """The words of a definition, and those of some names that are no plain words."""
+    return {*_WORD.findall(text)} | {name for name in odd if name.replace('"', '""') in text}
 
 
 def _columns(con: duckdb.DuckDBPyConnection) -> defaultdict[Place, tuple[ColumnFacts, ...]]:

@@ -84,11 +84,16 @@ def test_an_admin_may_define_for_all(con, text):
         "CREATE VIEW x AS SELECT asked() AS q",
         "CREATE MACRO other() AS asked()",
         "CREATE MACRO third() AS main.by_another()",
+        "CREATE VIEW x AS SELECT forms(1) AS q",
+        "CREATE VIEW x AS SELECT over_odd() AS q",
     ],
 )
 def test_a_macro_of_an_admins_that_tells_of_a_session_is_one_step_more(con, text):
     con.execute("CREATE MACRO asked() AS current_query(); CREATE MACRO by_another() AS upper(asked())")
-    with pytest.raises(ForbiddenError, match=r"(asked|by_another) in a (view|macro) that others use"):
+    con.execute("CREATE MACRO forms(a) AS concat(a, current_query()), (a, b) AS a + b")
+    con.execute('CREATE MACRO "an odd one"() AS asked(); CREATE MACRO over_odd() AS "an odd one"()')
+    told = r"(asked|by_another|forms|over_odd) in a (view|macro) that others use"
+    with pytest.raises(ForbiddenError, match=told):
         check_allowed(con, text, ANN)
 
 
