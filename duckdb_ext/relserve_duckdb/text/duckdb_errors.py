@@ -12,7 +12,8 @@ from relserve_duckdb.text.quoted_errors import called_at
 _OPTION = re.compile(r"(?s)Invalid Input Error: (llm_\w+\(\): \w+ must be .+)")
 # What query_table() says, which each table macro calls with its first argument.
 _NO_TABLE = re.compile(
-    r"(?s)(?:Binder Error: (?:Cannot use NULL as function argument|No function matches .*'query_table\()"
+    r"(?s)(?:Binder Error: (?:Cannot use NULL as function argument|Table function cannot contain subqueries"
+    r"|No function matches .*'query_table\()"
     r"|Parser Error: Zero-length identifier|Invalid Input Error: Input list is empty).*"
 )
 _LENGTHS = re.compile(r"left length '(\d+)' and right length '(\d+)'")

@@ -43,8 +43,8 @@ def definition(udf_name: str, key: str) -> str:
             SELECT system.main.list(system.main.struct_pack(
                        given := system.main.to_json(given)::VARCHAR, wanted := wanted::VARCHAR)) AS found
             FROM asked WHERE given IS NOT NULL
-        )
-        SELECT system.main.unnest({udf_name}({key}, name::VARCHAR, found)) FROM listed"""
+        ), fitted AS (SELECT {udf_name}({key}, name::VARCHAR, found) AS figures FROM listed)
+        SELECT system.main.unnest(figures) FROM fitted"""
 
 
 def calibrated(

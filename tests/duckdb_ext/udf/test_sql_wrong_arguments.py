@@ -45,7 +45,7 @@ NO_TEMPLATES = ["5", "''", "[]", "'no placeholder'"]
 NO_TEMPLATE = r"must be a template such as 'Sum up: \{{\}}', not "
 TABLE = (UsageError, r"{function}\(\) takes the name of a table")
 WRONG = {  # by argument: wrong values, and what is told
-    "data": (["NULL", "''", "5", "[]"], *TABLE),
+    "data": (["NULL", "''", "5", "[]", "(SELECT 'mails')"], *TABLE),
     "other": (["NULL", "''", "5", "[]"], *TABLE),
     "k": (COUNTS, OptionError, "k must be "),
     "among": (COUNTS, OptionError, r"llm_rerank\(\): among must be a whole number of 1 or more, not "),
@@ -58,7 +58,9 @@ WRONG = {  # by argument: wrong values, and what is told
     "about": (NO_TEMPLATES, OptionError, rf"about {NO_TEMPLATE}"),
     "named": ([*NO_TEMPLATES, "NULL"], OptionError, rf"named {NO_TEMPLATE}"),
     "prompt": (["'no placeholder'", "''"], TemplateError, "Put {{}} where the value belongs"),
-    "name": (["''", "'a b'", "'../p'", "[]"], OptionError, "name must be a name of letters"),
+    "name": (
+        ["''", "'a b'", "'../p'", "[]", "(SELECT '2 b')"], OptionError, "name must be a name of letters",
+    ),
     "truth": (["'maybe'", "7", "[]"], UsageError, "a label must be true or false"),
     "probability": (["0.5", "body", "NULL"], UsageError, "takes one call of llm_prob or llm_probs"),
 }  # fmt: skip
