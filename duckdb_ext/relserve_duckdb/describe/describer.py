@@ -19,8 +19,8 @@ from relserve_duckdb.describe.native import is_reachable
 from relserve_duckdb.describe.prepared import BoundStatement, prepare
 from relserve_duckdb.describe.without_native import prepare_plainly
 from relserve_duckdb.questions.expander import Expander
+from relserve_duckdb.text.executed import PREPARED, prepared_name
 from relserve_duckdb.text.indirect_calls import IndirectCalls
-from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.statements import split
 from relserve_duckdb.text.tokens import tokens_of
 from relserve_duckdb.udf.client import Variables
@@ -30,11 +30,6 @@ from relserve_duckdb.udf.plan_only import plan_only
 _COUNT, _SUCCESS = [("Count", "BIGINT")], [("Success", "BOOLEAN")]  # of statements that give no rows
 _COUNTED = (Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.COPY, Type.CREATE)
 _RETURNING = re.compile(r"(?i)\breturning\b")
-_EXECUTE = re.compile(LEAD + rf"execute\s++(\w++|{NAME})")
-_PREPARED = (
-    "SELECT statement FROM system.main.duckdb_prepared_statements() "
-    "WHERE system.main.lower(name) = system.main.lower(?)"
-)
 
 
 @dataclass(frozen=True)
@@ -95,9 +90,8 @@ class Describer:
     def _gives_rows(self, kind: Type, columns: list[tuple[str, str]], query: str) -> bool:
         if kind == Type.SELECT or columns not in (_COUNT, _SUCCESS):
             return True
-        if kind == Type.EXECUTE and (match := _EXECUTE.match(query)):
-            name = match[1].strip('"').replace('""', '"')
-            ((executed,),) = self.raw.execute(_PREPARED, [name]).fetchall()
+        if kind == Type.EXECUTE and (name := prepared_name(query)) is not None:
+            ((executed,),) = self.raw.execute(PREPARED, [name]).fetchall()
             (parsed, *_) = self.raw.extract_statements(executed)
             return self._gives_rows(parsed.type, columns, executed)
         return kind in _COUNTED and _has_returning(query)

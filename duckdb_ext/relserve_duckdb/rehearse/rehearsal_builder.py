@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from functools import partial
@@ -13,6 +14,7 @@ from relserve.text2sql.catalog.relations import in_transaction
 from relserve_duckdb.rehearse.filter_shape import FilterShape, find_filter_shape
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.text.calls import are_independent, by_name, look_alike_behind_guards
+from relserve_duckdb.text.executed import executed
 from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
 from relserve_duckdb.text.plans import BOUND_PLAN, may_call
 from relserve_duckdb.text.quoted_errors import EXPLAINED
@@ -21,6 +23,8 @@ from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.udf.plan_only import plan_only
+
+log = logging.getLogger(__name__)
 
 _DIFFERS_WHEN_READ_AGAIN = re.compile(
     r"(?i)\b(random|uuid|uuidv4|uuidv7|gen_random_uuid|nextval|setval|setseed|currval|sleep_ms|write_log)\s*\("
@@ -81,6 +85,14 @@ class RehearsalBuilder:
             return list(con.execute(query, [values]).fetchall())
 
         return Rehearsal(plan, batches, self._is_independent(statement), shape, evaluate, calls)
+
+    def executed(self, statement: Statement, parameters: Any) -> tuple[Statement, Any]:
+        """The prepared statement that an EXECUTE runs, and its values; any other statement as it is."""
+        try:
+            return executed(self.raw, statement.text) or (statement, parameters)
+        except duckdb.Error as error:  # running it will say so
+            log.debug("not read as the statement that was prepared: %s", error)
+            return statement, parameters
 
     def of_relation(self, relation: duckdb.DuckDBPyRelation, statement: Statement) -> Rehearsal:
         """How to rehearse a relation, whose text is `statement`.

@@ -12,19 +12,25 @@ from relserve_duckdb.text.call_limits import ASKING_TABLES
 from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
-_VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal"
+_VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal ORDER BY ALL"
 _MACROS = (
     "SELECT function_name, system.main.concat(CAST(parameters AS VARCHAR), macro_definition) "
     "FROM system.main.duckdb_functions() WHERE macro_definition IS NOT NULL AND NOT internal "
-    "AND NOT system.main.starts_with(function_name, 'llm')"
+    "AND function_name NOT IN ({}) ORDER BY ALL"
 )
 _WORD = re.compile(r"\w+")
 FEW = 20  # names that are looked for one by one
+MOST_CHARS = 1 << 20  # of a text, in which statements behind the first are looked for; longer ones are data
 _ASKING = re.compile(rf"\b(?:{'|'.join(ASKING_TABLES)})(?=\"?\s*+\()")
-_PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|\w++)(.*)")
-_DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|\w++)")
-_CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+"
-_CHANGES = re.compile(LEAD + rf"(?:{_CREATE}(view|macro|function)|prepare|deallocate|attach)\b")
+_PLAIN = r'[^\s(;"]++'  # a name without quotes
+_PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|{_PLAIN})(.*)")
+_DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|{_PLAIN})")
+_CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+(?:recursive\s++)?+"
+_CHANGE = (
+    rf"(?:{_CREATE}(view|macro|function)|alter\s++view|prepare|deallocate|attach"
+    r"|import\s++database|copy\s++from\s++database)\b"
+)
+_CHANGES, _CHANGES_LATER = re.compile(LEAD + _CHANGE), re.compile(rf"(?i)\b{_CHANGE}")
 
 
 class IndirectCalls:
@@ -35,14 +41,20 @@ class IndirectCalls:
 
     Args:
         is_new: the database has none of them yet.
+        own: names of the macros that make the llm functions.
+
+    Names are kept as they stand in a text, in small letters and with each quote twice.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, is_new: bool = False) -> None:
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, is_new: bool = False, own: Collection[str] = ()
+    ) -> None:
+        self._all_macros = _MACROS.format(", ".join(f"'{name}'" for name in sorted({*own, "llm"})))
         # all are replaced, never changed: cursors read them in their threads
         self._calling: dict[str, str] = {}  # definitions that may call, by name
         self._views: dict[str, str] = {}  # of every view
         self._macros: dict[str, str] = {}  # and macro
-        self._prepared: dict[str, str] = {}  # prepared statements that may call
+        self._prepared: dict[tuple[int, str], str] = {}  # that may call, by connection and name
         self._learning = threading.Lock()
         if not is_new:
             self._learn(con, has_macros=True)
@@ -50,7 +62,7 @@ class IndirectCalls:
     @property
     def _callers(self) -> dict[str, str]:
         """What may call, by name."""
-        prepared = self._prepared
+        prepared = {name: body for (_, name), body in self._prepared.items()}
         return {**self._calling, **prepared} if prepared else self._calling
 
     def mentions(self, text: str) -> bool:
@@ -70,33 +82,36 @@ class IndirectCalls:
         known = {**self._views, **self._macros, **self._callers}
         return "\n".join([text, *_reached(text, known)])
 
-    def macro_definitions(self, text: str) -> str:
-        """The definitions of all macros that the text reaches, whether they call or not; "" for none."""
-        return "\n".join(_reached(text, self._macros))
+    def macro_definitions(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
+        """The definitions of all macros that the text reaches, whoever made them; "" for none."""
+        return "\n".join(_reached(text, _read(con, self._all_macros)))
 
     def is_changed_by(self, text: str) -> bool:
-        """Whether running the text may have made such a name."""
-        return _CHANGES.match(text) is not None
+        """Whether running the text may have made such a name; of several statements any may have."""
+        if _CHANGES.match(text):
+            return True
+        end = text.find(";", 0, MOST_CHARS)
+        return 0 <= end < len(text) - 1 and _CHANGES_LATER.search(text, end, MOST_CHARS) is not None
 
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
-        """Learn what a text that has just run made; its result stays to be read."""
+        """Learn what a statement that has just run made; its result stays to be read."""
         if match := _PREPARE.match(text) or _DEALLOCATE.match(text):
-            self._learn_prepared(_unquoted(match[1]), match[2] if match.re is _PREPARE else "")
+            self._learn_prepared((id(con), _inside(match[1])), match[2] if match.re is _PREPARE else "")
         elif match := _CHANGES.match(text):
             self._learn(con, has_macros=(match[1] or "").lower() != "view")
 
-    def _learn_prepared(self, name: str, body: str) -> None:
+    def _learn_prepared(self, key: tuple[int, str], body: str) -> None:
         """A prepared statement has this body now; "" for none. A view or macro of its name stays known."""
         with self._learning:
-            left = {each: sql for each, sql in self._prepared.items() if each != name}
-            self._prepared = {**left, name: body} if self.mentions(body) else left
+            left = {each: sql for each, sql in self._prepared.items() if each != key}
+            self._prepared = {**left, key: body} if self.mentions(body) else left
 
     def _learn(self, con: duckdb.DuckDBPyConnection, has_macros: bool) -> None:
         """Read the views, and the macros, which takes DuckDB ten times as long."""
         with self._learning:
             try:
                 self._views = _read(con, _VIEWS)
-                self._macros = _read(con, _MACROS) if has_macros else self._macros
+                self._macros = _read(con, self._all_macros) if has_macros else self._macros
             except duckdb.Error:
                 return  # inside an aborted transaction nothing can be asked
             found = {**self._views, **self._macros}
@@ -111,8 +126,9 @@ def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     """Definitions by name; in several schemas, and with several lists of parameters, a name has several."""
     found: dict[str, str] = {}
     for name, sql in con.sql(query).fetchall():
-        before = found.get(name.lower())
-        found[name.lower()] = sql or "" if before is None else f"{before}\n{sql or ''}"
+        key = name.lower().replace('"', '""')
+        before = found.get(key)
+        found[key] = sql or "" if before is None else f"{before}\n{sql or ''}"
     return found
 
 
@@ -124,9 +140,9 @@ def _reached(text: str, definitions: dict[str, str]) -> list[str]:
     return parts[1:]
 
 
-def _unquoted(name: str) -> str:
-    """A name as DuckDB looks it up."""
-    return (name[1:-1].replace('""', '"') if name.startswith('"') else name).lower()
+def _inside(name: str) -> str:
+    """A name as it stands between quotes."""
+    return (name[1:-1] if name.startswith('"') else name).lower()
 
 
 def names_in(text: str, names: Collection[str]) -> list[str]:
@@ -136,7 +152,7 @@ def names_in(text: str, names: Collection[str]) -> list[str]:
     if not names:
         return []
     words = {found[0] for found in _WORD.finditer(text)}
-    return [name for name in names if name in words or (not name.isidentifier() and is_word(name, text))]
+    return [name for name in names if name in words or (not _WORD.fullmatch(name) and is_word(name, text))]
 
 
 def is_word(name: str, text: str) -> bool:

@@ -101,6 +101,10 @@ _OVER_UDFS = (  # table macros, and the UDF that each calls
     (CLUSTER, CLUSTER, cluster_macros.cluster),
     (TOPICS, CLUSTER, cluster_macros.topics),
 )
+NAMES = frozenset([
+    *FUNCTIONS, *LISTS.values(), TEXT2SQL_QUERY, *TABLES, *_PLAIN, *(name for name, *_ in _OVER_UDFS),
+    "__llm_connection",
+])  # fmt: skip
 _made: dict[int, list[duckdb.Statement]] = {}  # by the number of the UDFs, of which few are in use at once
 
 

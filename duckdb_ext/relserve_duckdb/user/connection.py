@@ -31,7 +31,7 @@ from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client, Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Unread
-from relserve_duckdb.udf.macros import Functions
+from relserve_duckdb.udf.macros import NAMES, Functions
 from relserve_duckdb.user.cursors import Cursors
 from relserve_duckdb.user.error_mapping import own_errors
 from relserve_duckdb.user.methods import CHAINED, EARLIER, FETCHES, RELATIONS
@@ -74,9 +74,10 @@ class Connection:
         self._asks = False  # whether the open result may make llm calls
         self._lock, self._result_owner = threading.RLock(), ResultOwner()
         self._functions: Functions = Functions(raw, self._state, parent._functions if parent else None)
-        self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw, is_new)
+        calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw, is_new, NAMES)
+        self._indirect_calls: IndirectCalls = calls
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        state, calls, ahead = self._state, self._indirect_calls, prefetch and memo
+        state, ahead = self._state, prefetch and memo
         rehearsals = RehearsalBuilder(raw, state, self._functions, calls)
         expander = Expander(raw, state, self._asker)
         late = LateCalls(raw, state, calls, rehearsals.one_shot_in, ahead)
@@ -153,10 +154,8 @@ class Connection:
     def register(self, view_name: str, python_object: Any) -> Connection:
         """As `DuckDBPyConnection.register`."""
         self.raw.register(view_name, unwrapped(python_object))
-        if is_one_shot(python_object):
-            self._runner.rehearsals.one_shot.add(view_name)
-        else:
-            self._runner.rehearsals.one_shot.discard(view_name)
+        one_shot = self._runner.rehearsals.one_shot
+        (one_shot.add if is_one_shot(python_object) else one_shot.discard)(view_name)
         return self
 
     def text2sql(self, question: str, **options: Any) -> Text2SqlAnswer:
@@ -227,6 +226,10 @@ class Connection:
     def variables(self, frame: FrameType) -> Variables:
         """The variables that a text may name when it is run from this frame."""
         return self._state.client.variables(frame)
+
+    def learn(self, made: str) -> None:
+        """Learn what was made as by a statement that begins so."""
+        self._indirect_calls.learn(self.raw, made)
 
     def changing(self, text: str = "") -> AbstractContextManager[None]:
         """What may change data runs inside; a text that only reads is no change."""
@@ -316,11 +319,9 @@ class Connection:
 
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
-            if self.asks_nothing(query):
+            if self.asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
                 with self.changing(query):
                     found = variables.call(self.raw.sql, query, **kwargs)
-                if self._indirect_calls.is_changed_by(query):
-                    self._indirect_calls.learn(self.raw, query)
                 reading = self._runner.reading_of(variables, query)
             else:
                 with self._asking():

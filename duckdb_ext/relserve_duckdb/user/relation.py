@@ -23,6 +23,7 @@ _EXECUTING = frozenset(
 _SHOWING = frozenset(["show", "preview", "_repr_html_", "_repr_mimebundle_"])
 _PROJECTING = frozenset("aggregate project select".split())  # whose first text is a SELECT list
 _WRITING = frozenset("create to_table insert insert_into update".split())
+_NAMING = frozenset(["create_view", "query"])  # make a view
 MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
 
 
@@ -43,6 +44,9 @@ class RelationOwner(Protocol):
 
     def changing(self) -> AbstractContextManager[None]:
         """What may change data runs inside."""
+
+    def learn(self, made: str) -> None:
+        """Learn what was made as by a statement that begins so."""
 
 
 class Relation:
@@ -108,6 +112,8 @@ class Relation:
             return self._show(run)
         with self._owner.changing() if name in _WRITING else nullcontext():
             result = self._perform(run) if name in _EXECUTING else run()
+        if name in _NAMING:
+            self._owner.learn("create view")
         others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
         return self._wrap(result, *others)
 

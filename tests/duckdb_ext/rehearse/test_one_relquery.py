@@ -153,20 +153,32 @@ def test_a_table_that_asks_submits_all_rows_together(call: str, functions: list[
         assert len(rounds) <= 3, "no chunk of 2,048 rows is a round of its own"
 
 
+MANY = "SELECT i, llm('n {}', i) AS y FROM range(5000) t(i)"
+HINDI = "\u0939\u093f\u0928\u094d\u0926\u0940"  # its vowels are no letters to `re`
 OVER_OTHERS = {
-    "a view": ("CREATE VIEW inner_view AS SELECT i, llm('n {}', i) AS y FROM range(5000) t(i)",
-               "CREATE VIEW outer_view AS SELECT y FROM inner_view", "FROM outer_view"),
+    "a view": (f"CREATE VIEW inner_view AS {MANY}", "CREATE VIEW outer_view AS SELECT y FROM inner_view",
+               "FROM outer_view"),
     "a macro": ("CREATE MACRO inner_macro(t) AS llm('n {}', t)",
                 "CREATE MACRO outer_macro(t) AS upper(inner_macro(t))",
                 "SELECT outer_macro(i) FROM range(5000) t(i)"),
     "a view of a schema": ("CREATE SCHEMA a", "CREATE SCHEMA b", "CREATE VIEW b.v AS SELECT 1 AS y",
-                           "CREATE VIEW a.v AS SELECT llm('n {}', i) AS y FROM range(5000) t(i)",
-                           "CREATE OR REPLACE VIEW b.v AS SELECT 2 AS y", "FROM a.v"),
+                           f"CREATE VIEW a.v AS {MANY}", "CREATE OR REPLACE VIEW b.v AS SELECT 2 AS y",
+                           "FROM a.v"),
     "one of a macro's forms": ("CREATE MACRO m(t) AS llm('n {}', t), (t, u) AS t + u",
                                "SELECT m(i) FROM range(5000) t(i)"),
+    "a macro named as ours are": ("CREATE MACRO llm_tone(t) AS llm('n {}', t)",
+                                  "SELECT llm_tone(i) FROM range(5000) t(i)"),
+    "a name in another script": (f'CREATE VIEW "{HINDI}" AS {MANY}', f'FROM "{HINDI}"'),
+    "a name with quotes": (f'CREATE VIEW "a ""b""" AS {MANY}', 'FROM "a ""b"""'),
+    "a view that was renamed": (f"CREATE VIEW v AS {MANY}", "ALTER VIEW v RENAME TO w", "FROM w"),
+    "the second statement of a text": (f"CREATE VIEW v AS {MANY}; CREATE VIEW w AS FROM v", "FROM w"),
+    "a prepared statement": ("PREPARE p AS SELECT llm('n {}', i) FROM range(?) t(i)", "EXECUTE p(5000)"),
+    "one with names": ("PREPARE p AS SELECT llm($a || ' {}', i) FROM range($b) t(i)",
+                       "EXECUTE p(b := 5000, a := 'n') -- all"),
 }  # fmt: skip
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("kind", OVER_OTHERS)
 def test_what_calls_through_another_is_looked_at_and_asked_together(kind: str) -> None:
     made = make(tables=False)
@@ -181,3 +193,22 @@ def test_what_calls_through_another_is_looked_at_and_asked_together(kind: str) -
     made.con.session.spending.statement = Limits()
     made.rows(query)
     assert made.asked == (5000, 1)
+
+
+def test_so_is_a_view_of_a_relation() -> None:
+    made = make(tables=False)
+    made.con.sql(MANY).create_view("v")
+    made.con.session.spending.statement = Limits(rows=4999)
+    with pytest.raises(SpendingError, match="this would ask about 5,000 rows"):
+        made.con.sql("FROM v").fetchall()
+
+
+def test_statements_that_two_cursors_prepared_under_one_name_are_two() -> None:
+    made = make(tables=False)
+    other = made.con.cursor()
+    made.con.execute("PREPARE p AS SELECT llm('n {}', i) FROM range(5000) t(i)")
+    other.execute("PREPARE p AS SELECT 1")
+    made.con.session.spending.statement = Limits(rows=4999)
+    assert other.execute("EXECUTE p").fetchall() == [(1,)]
+    with pytest.raises(SpendingError, match="this would ask about 5,000 rows"):
+        made.con.execute("EXECUTE p")
