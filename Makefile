@@ -148,6 +148,8 @@ $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@echo "  torch for the CPU .."
 	@$(PIP) --no-warn-conflicts --constraint $(VENV)/constraints.txt torch==2.13.0
 	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
+# As pip compiles what it copies; else the first to import it does.
+	@$(PY) -m compileall -q -j 0 relserve duckdb_ext kernels
 # A program in the folder of the clone finds the package, not the clone, which has the same name.
 	@$(PY) -c "import pathlib, sysconfig; pathlib.Path(sysconfig.get_path('purelib'), 'relserve_clone.pth').write_text('$(CURDIR)\\n')"
 	@echo "installed: $(VENV)/bin/relserve"
