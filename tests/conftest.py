@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, settings
 from relserve.engines.local.engine import LocalEngine
 from relserve.machine.capacity import free_bytes, num_cores
 from relserve.tiny import MODEL_DIR
+from tests.catalog_image import one_catalog
+from tests.compiled import compile_files, share_of
 from tests.ending import check_all_ended, close_or_say_where
 from tests.left_open import closed_at_the_end
-from tests.modules import IMPORTED_BY_COLLECTING
+from tests.modules import IMPORTED_BY_COLLECTING, uses_vllm
 from tests.prepared import SpawnedEngine, forked_engines, frozen_once
 from tests.waiting import PATIENCE_S, wait_until
 from tests.workers import ALONE_GIB, num_workers, skip_below
@@ -34,6 +36,7 @@ os.environ["RELSERVE_ENGINE"] = "own"  # those of shared engines start and end t
 # with two threads and vLLM's binding, tests that run a model in this process take twenty times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+TESTS = Path(__file__).parent
 # Fixtures that start an engine or a server besides the session's.
 OWN_ENGINES = {
     "own_engine", "vllm_server", "llamacpp_server", "zoo_engine", "fleet_of_two",
@@ -70,6 +73,15 @@ def pytest_configure() -> None:
     gc.disable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Workers that collect all tests share out what is to be compiled before."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None and [Path(each).resolve() for each in session.config.args] == [TESTS]:
+        number = int(worker["workerid"].removeprefix("gw"))
+        compile_files(share_of(number, worker["workercount"]), session.config)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """The collector need not look again and again at modules and tests, a million objects."""
     session.config.stash[IMPORTED_BY_COLLECTING] = frozenset(sys.modules)
@@ -103,6 +115,15 @@ def _all_ended() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _engines_start_quickly() -> Iterator[None]:
     with forked_engines(), frozen_once():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _catalog_of_servers(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    folder = tmp_path_factory.getbasetemp()
+    with one_catalog(folder.parent if hasattr(request.config, "workerinput") else folder):
         yield
 
 
@@ -143,8 +164,8 @@ def _group(item: pytest.Item) -> str:
 def _mark(items: list[pytest.Item]) -> None:
     """Mark what runs in `make test-all` alone, and which tests one worker runs (`--dist loadgroup`).
 
-    Those of the session's engine and servers are one group, and so are those of the quick tier that need
-    vLLM, which one worker alone imports then; else each file is one.
+    Those of the session's engine and servers are one group, and so are those of the quick tier that use
+    vLLM, or torch and others that come with it: one worker alone imports them then. Else each file is one.
     """
     cells: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -166,8 +187,10 @@ def _mark(items: list[pytest.Item]) -> None:
 def _group_of(item: pytest.Item, fixtures: set[str], marks: set[str]) -> str:
     for fixture in sorted(fixtures & set(ONE_A_SESSION)):
         return ONE_A_SESSION[fixture]
-    is_quick = not marks & {"long", "engine_of_its_own"}
-    return "engine" if "vllm" in marks and is_quick else item.path.name
+    if marks & {"long", "engine_of_its_own"}:
+        return item.path.name
+    may_use = "vllm" in marks or "vllm_plugin" in item.path.parts or uses_vllm(item.module)
+    return "engine" if may_use else item.path.name
 
 
 @pytest.fixture

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 # The names of all modules that were there before the first test ran.
 IMPORTED_BY_COLLECTING = pytest.StashKey[frozenset[str]]()
+# What is not brought by vLLM, or quick to import.
+_NO_PART_OF_VLLM = ("scipy.", "sklearn.", "llguidance.")
 
 
 class _Later:
@@ -34,6 +38,13 @@ def later(name: str) -> Any:
     neither torch nor vLLM.
     """
     return _Later(name)
+
+
+@cache
+def uses_vllm(module: ModuleType) -> bool:
+    """Whether a test's module loads later what is vLLM, uses it, or comes with it, as torch does."""
+    names = [each._name for each in vars(module).values() if type(each) is _Later]
+    return any(not f"{name}.".startswith(_NO_PART_OF_VLLM) for name in names)
 
 
 def needs(name: str) -> pytest.MarkDecorator:
