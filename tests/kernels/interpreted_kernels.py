@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tests.kernels.paged import Batch, assert_near, batch_of
 
-DTYPES = [torch.float32, torch.float16]  # the interpreter multiplies the bits of bf16 as whole numbers
+DTYPES = ["float32", "float16"]  # the interpreter multiplies the bits of bf16 as whole numbers
 BATCH = [(1, 1), (1, 63), (3, 3), (0, 5), (2, 20), (1, 8), (0, 0), (1, 100)]
 SHAPES: list[dict[str, int]] = [
     {},
@@ -41,13 +41,13 @@ def both(gpu: Any, batch: Batch, name: str, *arguments: Any) -> tuple[Tensor, Te
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_absorbed(gpu: Any, dtype: torch.dtype, shape: dict[str, int]) -> None:
+def test_absorbed(gpu: Any, dtype: str, shape: dict[str, int]) -> None:
     batch = batch_of(BATCH, dtype, **shape)
     assert_near(*both(gpu, batch, "attend_absorbed", batch.wk, batch.wv, batch.value_bias))
 
 
 def test_rows_that_pad_a_batch_are_left_as_they_are(gpu: Any) -> None:
-    batch = batch_of(BATCH, torch.float32)
+    batch = batch_of(BATCH, "float32")
     query = torch.cat([batch.query, torch.full((2, *batch.query.shape[1:]), float("nan"))])
     found = torch.full_like(query, 7.0)
     gpu.attend_absorbed(query, batch.query_start, batch.x, batch.wk, batch.wv, None, batch.scale, found)
@@ -60,20 +60,22 @@ def test_rows_that_pad_a_batch_are_left_as_they_are(gpu: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_value_absorbed_over_gathered_rows(gpu: Any, dtype: torch.dtype) -> None:
+def test_value_absorbed_over_gathered_rows(gpu: Any, dtype: str) -> None:
     batch = batch_of(BATCH, dtype)
 
     def keys(positions: Tensor, rows: Tensor) -> Tensor:
-        return torch.einsum("nd,dhe->nhe", rows, batch.wk) * torch.cos(positions)[:, None, None].to(dtype)
+        turn = torch.cos(positions)[:, None, None].to(rows.dtype)
+        return torch.einsum("nd,dhe->nhe", rows, batch.wk) * turn
 
     assert_near(*both(gpu, batch, "attend_value_absorbed", keys, batch.wv, None))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_store(gpu: Any, dtype: torch.dtype) -> None:
-    found = torch.full((4, 5 * 1100 + 3), float("nan"), dtype=dtype)
+def test_store(gpu: Any, dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    found = torch.full((4, 5 * 1100 + 3), float("nan"), dtype=kind)
     expected = found.clone()
-    x, slots = torch.randn(4, 1100).to(dtype), torch.tensor([19, -1, 0, 7])
+    x, slots = torch.randn(4, 1100).to(kind), torch.tensor([19, -1, 0, 7])
     for way, memory in ((gpu, found), (reference, expected)):
         way.store_x(x, memory[:, : 5 * 1100].view(4, 5, 1100), slots)
     assert torch.equal(found.nan_to_num(9e9), expected.nan_to_num(9e9))
@@ -91,7 +93,7 @@ def test_a_text_may_have_more_tokens_than_the_second_axis_of_a_grid_has_programs
             return kernel[grid]
 
     monkeypatch.setattr(gpu.kernels, "gather_rows", Launched())
-    batch = batch_of([(1, 100), (1, 3)], torch.float32)
+    batch = batch_of([(1, 100), (1, 3)], "float32")
     rows = gpu.gathered(list(spans(batch.query_start, batch.x)), batch.x)
     assert all(map(torch.equal, rows, batch.texts))
     assert grids == [(100, 2, 1)]

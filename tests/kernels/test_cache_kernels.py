@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F
-from relserve_kernels import reference
-from relserve_kernels.absorbed import attend_absorbed, attend_value_absorbed
-from relserve_kernels.cpu import build, native, plain
-from relserve_kernels.dispatch import path_for
-from relserve_kernels.pages import PagedX
-from relserve_kernels.store import store_x
-from torch import Tensor
 
 from tests.kernels.paged import Batch, assert_near, batch_of
+from tests.modules import later
 
-PATHS = {"reference": reference, "plain": plain, "native": native}
+torch = later("torch")
+F = later("torch.nn.functional")
+absorbed = later("relserve_kernels.absorbed")
+build, native, plain = (later(f"relserve_kernels.cpu.{name}") for name in ("build", "native", "plain"))
+dispatch = later("relserve_kernels.dispatch")
+pages = later("relserve_kernels.pages")
+store = later("relserve_kernels.store")
+
+PATHS = {"reference": later("relserve_kernels.reference"), "plain": plain, "native": native}
 # Half a minute of a compiler's work comes before what it compiled.
 COMPILED = pytest.mark.long
-DTYPES = [torch.float32, torch.bfloat16]
+DTYPES = ["float32", "bfloat16"]
 SHAPES: list[dict[str, int]] = [
     {},
     {"num_heads": 1, "head_dim": 63, "width": 63, "gap": 5},
@@ -39,7 +40,7 @@ def path(request: pytest.FixtureRequest) -> Any:
     return PATHS[request.param]
 
 
-def expected(batch: Batch, keys_of: Any) -> Tensor:
+def expected(batch: Batch, keys_of: Any) -> torch.Tensor:
     """Attention as a model with a KV cache does it, in float32; keys_of(positions, rows)."""
     out = torch.empty_like(batch.query, dtype=torch.float32)
     starts = batch.query_start.tolist()
@@ -63,7 +64,7 @@ def plain_keys(batch: Batch) -> Any:
     """Keys without positions, with a bias that softmax must drop."""
     bias = torch.linspace(-1, 1, batch.wk.shape[2]).to(batch.wk.dtype)
 
-    def keys(positions: Tensor, rows: Tensor) -> Tensor:
+    def keys(positions: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return torch.einsum("nd,dhe->nhe", rows, batch.wk.to(rows.dtype)) + bias
 
     return keys
@@ -72,7 +73,7 @@ def plain_keys(batch: Batch) -> Any:
 def turned_keys(batch: Batch) -> Any:
     """Keys that depend on their position."""
 
-    def keys(positions: Tensor, rows: Tensor) -> Tensor:
+    def keys(positions: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         found = torch.einsum("nd,dhe->nhe", rows, batch.wk.to(rows.dtype))
         return found * torch.cos(0.1 * positions)[:, None, None].to(rows.dtype)
 
@@ -82,7 +83,7 @@ def turned_keys(batch: Batch) -> Any:
 @pytest.mark.cells(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_absorbed_is_attention_over_keys_and_values(path: Any, dtype: torch.dtype, shape: Any) -> None:
+def test_absorbed_is_attention_over_keys_and_values(path: Any, dtype: str, shape: Any) -> None:
     batch = batch_of(MIXED, dtype, **shape)
     out = batch.poisoned()
     path.attend_absorbed(
@@ -92,7 +93,7 @@ def test_absorbed_is_attention_over_keys_and_values(path: Any, dtype: torch.dtyp
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_values_alone_absorbed_where_keys_have_positions(path: Any, dtype: torch.dtype) -> None:
+def test_values_alone_absorbed_where_keys_have_positions(path: Any, dtype: str) -> None:
     batch = batch_of(MIXED, dtype)
     out, keys = batch.poisoned(), turned_keys(batch)
     path.attend_value_absorbed(
@@ -102,12 +103,13 @@ def test_values_alone_absorbed_where_keys_have_positions(path: Any, dtype: torch
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_storing_writes_the_slots_and_nothing_else(path: Any, dtype: torch.dtype) -> None:
-    before = torch.randn(9, 24 * 5 + 3).to(dtype)
+def test_storing_writes_the_slots_and_nothing_else(path: Any, dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    before = torch.randn(9, 24 * 5 + 3).to(kind)
     after = before.clone()
     pool = after[:, : 24 * 5].view(9, 5, 24)
     slots = torch.tensor([44, -1, 0, 17, -1, 5])
-    x = torch.randn(6, 24).to(dtype)
+    x = torch.randn(6, 24).to(kind)
     path.store_x(x, pool, slots)
     rows = before[:, : 24 * 5].view(9, 5, 24)
     for row, slot in zip(x, slots.tolist(), strict=True):
@@ -117,7 +119,7 @@ def test_storing_writes_the_slots_and_nothing_else(path: Any, dtype: torch.dtype
 
 
 def test_a_weight_in_the_models_own_order_is_read_by_its_strides(path: Any) -> None:
-    batch = batch_of(MIXED, torch.float32)
+    batch = batch_of(MIXED, "float32")
     found = []
     for order in ((0, 1, 2), (1, 2, 0)):  # [d, H, hd], and as rows of qkv_proj.weight: [H, hd, d]
         back = [order.index(axis) for axis in range(3)]
@@ -129,16 +131,16 @@ def test_a_weight_in_the_models_own_order_is_read_by_its_strides(path: Any) -> N
 
 @COMPILED
 def test_the_front_door_takes_the_path_of_the_device() -> None:
-    batch = batch_of(MIXED, torch.float32)
+    batch = batch_of(MIXED, "float32")
     keys = plain_keys(batch)
     found = [batch.poisoned() for _ in range(2)]
     asked = (batch.query, batch.query_start, batch.x)
-    attend_absorbed(*asked, batch.wk, batch.wv, batch.value_bias, batch.scale, found[0])
-    attend_value_absorbed(*asked, keys, batch.wv, batch.value_bias, batch.scale, found[1])
+    absorbed.attend_absorbed(*asked, batch.wk, batch.wv, batch.value_bias, batch.scale, found[0])
+    absorbed.attend_value_absorbed(*asked, keys, batch.wv, batch.value_bias, batch.scale, found[1])
     for each in found:
         assert_near(each, expected(batch, keys))
     pool = torch.zeros(2, 3, 4)
-    store_x(torch.ones(1, 4), pool, torch.tensor([4]))
+    store.store_x(torch.ones(1, 4), pool, torch.tensor([4]))
     assert pool[1, 1].tolist() == [1.0] * 4
     assert pool.sum() == 4
 
@@ -146,50 +148,53 @@ def test_the_front_door_takes_the_path_of_the_device() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"block_table": torch.zeros(2, 3)}, "block_table: expected int32"),
-        ({"seq_lens": torch.zeros(5).int()}, r"\[n, max_blocks\] and \[n\]"),
-        ({"pool": torch.zeros(4, 8, 6).transpose(1, 2)}, "rows of a page in a row"),
+        (lambda: {"block_table": torch.zeros(2, 3)}, "block_table: expected int32"),
+        (lambda: {"seq_lens": torch.zeros(5).int()}, r"\[n, max_blocks\] and \[n\]"),
+        (lambda: {"pool": torch.zeros(4, 8, 6).transpose(1, 2)}, "rows of a page in a row"),
     ],
 )
-def test_pages_of_another_shape_are_refused(change: dict[str, Tensor], said: str) -> None:
+def test_pages_of_another_shape_are_refused(change: Callable[[], dict[str, torch.Tensor]], said: str) -> None:
     right = {
         "pool": torch.zeros(4, 8, 6),
         "block_table": torch.zeros(2, 3).int(),
         "seq_lens": torch.zeros(2).int(),
     }
     with pytest.raises(ValueError, match=said):
-        PagedX(**(right | change))
+        pages.PagedX(**(right | change()))
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"wk": torch.zeros(48, 3, 15)}, r"wk: expected .* = \[48, 3, 16\]"),
-        ({"wv": torch.zeros(48, 3, 16).bfloat16()}, "wv: expected .* of torch.float32"),
-        ({"query_start": torch.zeros(10)}, "query_start: expected int32"),
-        ({"out": torch.zeros(1, 3, 16)}, "query and out"),
-        ({"query": torch.zeros(49, 3, 16).bfloat16(), "out": torch.zeros(49, 3, 16)}, "one number type"),
-        ({"query_start": torch.tensor([0] + [2] * 11).int()}, "1 tokens and 2 queries"),
+        (lambda: {"wk": torch.zeros(48, 3, 15)}, r"wk: expected .* = \[48, 3, 16\]"),
+        (lambda: {"wv": torch.zeros(48, 3, 16).bfloat16()}, "wv: expected .* of torch.float32"),
+        (lambda: {"query_start": torch.zeros(10)}, "query_start: expected int32"),
+        (lambda: {"out": torch.zeros(1, 3, 16)}, "query and out"),
+        (
+            lambda: {"query": torch.zeros(49, 3, 16).bfloat16(), "out": torch.zeros(49, 3, 16)},
+            "one number type",
+        ),
+        (lambda: {"query_start": torch.tensor([0] + [2] * 11).int()}, "1 tokens and 2 queries"),
     ],
 )
 def test_a_call_that_does_not_fit_is_refused(
-    change: dict[str, Tensor], said: str, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[], dict[str, torch.Tensor]], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("relserve_kernels.absorbed.path_for", lambda device: plain)  # nothing is compiled
-    batch = batch_of(MIXED, torch.float32)
+    batch = batch_of(MIXED, "float32")
     right = {
         "query": batch.query, "query_start": batch.query_start, "x": batch.x, "wk": batch.wk, "wv": batch.wv,
         "value_bias": None, "scale": 1.0, "out": batch.poisoned(),
     }  # fmt: skip
     with pytest.raises(ValueError, match=said):
-        attend_absorbed(**(right | change))
+        absorbed.attend_absorbed(**(right | change()))
 
 
 def test_rows_that_do_not_fit_the_pool_are_refused() -> None:
     with pytest.raises(ValueError, match="does not fit the pool"):
-        store_x(torch.zeros(2, 5), torch.zeros(3, 4, 6), torch.zeros(2, dtype=torch.int64))
+        store.store_x(torch.zeros(2, 5), torch.zeros(3, 4, 6), torch.zeros(2, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"slots: expected int64 \[2\]"):
-        store_x(torch.zeros(2, 6), torch.zeros(3, 4, 6), torch.zeros(3, dtype=torch.int64))
+        store.store_x(torch.zeros(2, 6), torch.zeros(3, 4, 6), torch.zeros(3, dtype=torch.int64))
 
 
 @COMPILED
@@ -214,11 +219,12 @@ def test_without_a_compiler_plain_torch_runs_and_the_log_says_so(
     monkeypatch.delenv("CXX", raising=False)
     build.load.cache_clear()
     try:
-        assert path_for(torch.device("cpu")) is plain
-        assert path_for(torch.device("cpu")) is plain
+        for _ in range(2):
+            assert dispatch.path_for(torch.device("cpu")).__name__ == "relserve_kernels.cpu.plain"
     finally:
         build.load.cache_clear()
-    (said,) = [record.getMessage() for record in caplog.records if record.name == build.__name__]
+    records = [record for record in caplog.records if record.name == "relserve_kernels.cpu.build"]
+    (said,) = [record.getMessage() for record in records]
     assert said.startswith("the hidden cache runs in plain torch, which is slower: there is no C++ compiler")
 
 
@@ -240,10 +246,10 @@ def test_a_compiler_that_fails_is_quoted(
 
 @COMPILED
 @pytest.mark.cells(10)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [*DTYPES, "float16"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shape", [*SHAPES, {"num_heads": 17, "head_dim": 5, "width": 85}, {"width": 1000}])
-def test_the_compiled_attention_takes_any_shape(dtype: torch.dtype, threads: int, shape: Any) -> None:
+def test_the_compiled_attention_takes_any_shape(dtype: str, threads: int, shape: Any) -> None:
     if not build.load() or not torch.ops.relserve_kernels.has_vectors():
         pytest.skip("no C++ compiler built the kernels here, or for a CPU without vectors")
     batch = batch_of([(1, 1), (2, 63), (1, 300), (0, 7), (5, 20)], dtype, **shape)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from relserve_kernels import choice
-from relserve_kernels.cpu import native, plain
-from relserve_kernels.dispatch import path_for
+
+from tests.modules import later
+
+torch = later("torch")
+dispatch = later("relserve_kernels.dispatch")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,6 @@ def test_where_kernels_run(device: str, kernels: str, said: str, monkeypatch: py
 def test_without_triton_its_kernels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="kernels 'triton': Triton is not installed: pip install triton"):
-        path_for(torch.device("cpu"), "triton")
+        dispatch.path_for(torch.device("cpu"), "triton")
     monkeypatch.setattr("relserve_kernels.dispatch.build.load", lambda: False)  # nothing is compiled
-    assert path_for(torch.device("cpu"), "cpu") is plain is not native
+    assert dispatch.path_for(torch.device("cpu"), "cpu").__name__ == "relserve_kernels.cpu.plain"

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernels.roofline import GPUS, OPT_13B, RooflineLayer, works
+from tests.modules import later
 
-A100 = GPUS[0]
+roofline = later("lab.kernels.roofline")
 
 
-def bound_us(name: str, layer: RooflineLayer = OPT_13B) -> float:
-    (work,) = (each for each in works(layer) if each.name == name)
-    return 1e6 * work.bound_s(A100)
+def bound_us(name: str, layer: roofline.RooflineLayer | None = None) -> float:
+    """Of OPT 13B's layer, on an A100."""
+    (work,) = (each for each in roofline.works(layer or roofline.OPT_13B) if each.name == name)
+    return float(1e6 * work.bound_s(roofline.GPUS[0]))
 
 
 def test_a_token_of_opt_13b_costs_what_the_note_says() -> None:
     """0.62 us a token over keys and values, 21 to 31 times that by projecting again: all 40 layers, A100."""
-    cached = OPT_13B.requests * OPT_13B.tokens
+    cached = roofline.OPT_13B.requests * roofline.OPT_13B.tokens
     assert 40 * bound_us("keys and values") / cached == pytest.approx(0.62, abs=0.01)
     assert 21 <= bound_us("reproject: projections") / bound_us("keys and values") <= 31.5
 
@@ -29,7 +30,7 @@ def test_absorbed_reads_x_twice_and_is_bound_by_bandwidth() -> None:
 
 
 def test_twice_the_tokens_cost_twice_the_bytes_of_x() -> None:
-    longer = OPT_13B._replace(tokens=2 * OPT_13B.tokens)
+    longer = roofline.OPT_13B._replace(tokens=2 * roofline.OPT_13B.tokens)
     assert bound_us("keys and values", longer) == pytest.approx(2 * bound_us("keys and values"))
 
 
@@ -39,6 +40,6 @@ def test_x_is_stored_at_half_the_bytes() -> None:
 
 def test_the_page_on_kernels_has_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "kernels.md").read_text(encoding="utf-8")
-    for work in works(OPT_13B):
-        bounds = " | ".join(f"{1e6 * work.bound_s(gpu):.1f}" for gpu in GPUS)
+    for work in roofline.works(roofline.OPT_13B):
+        bounds = " | ".join(f"{1e6 * work.bound_s(gpu):.1f}" for gpu in roofline.GPUS)
         assert f"| {work.name} | {work.num_bytes / 1e6:.1f} | {work.flops / 1e9:.1f} | {bounds} |" in page
