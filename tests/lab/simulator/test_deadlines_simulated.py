@@ -81,8 +81,8 @@ def test_deadlines_that_would_be_missed_are_kept() -> None:
 def test_a_user_who_claims_tight_deadlines_costs_others_at_most_as_much_again(
     seed: int, rates: tuple[float, float], slo_s: float, as_workflows: bool, others_slo_s: float | None
 ) -> None:
-    """500 relQueries of one user, and another's beside them for as long, with time to spare or none given."""
-    one = mixed(500, rates[0], seed, "a")
+    """150 relQueries of one user, and another's beside them for as long, with time to spare or none given."""
+    one = mixed(150, rates[0], seed, "a")
     other = mixed(int(one[-1].arrival_s * rates[1]), rates[1], seed, "b")
     others = other if others_slo_s is None else claimed(other, others_slo_s)
     with_claims = latencies([*claimed(one, slo_s, as_workflows), *others])

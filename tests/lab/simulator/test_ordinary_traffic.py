@@ -79,7 +79,7 @@ def test_the_relquery_pays_only_while_they_are_about() -> None:
 
 @pytest.mark.long
 def test_a_flood_of_them_does_not_starve_it() -> None:
-    rel = relquery(300, 2)
+    rel = relquery(100, 2)
     alone_s = relquery_s(simulate([rel], CPU, policy()))
-    flood_s = relquery_s(simulate([rel, *chats(1000.0, 1800)], CPU, policy()))
+    flood_s = relquery_s(simulate([rel, *chats(1000.0, 600)], CPU, policy()))
     assert flood_s < 4.5 * alone_s  # half of the time, of which short steps cost half
