@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,10 +15,10 @@ from benchmarks.hostile.outcome import HostileOutcome
 from benchmarks.hostile.wire import RawClient
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[AttackedServer]:
-    """A running server."""
-    house = AttackedServer(tmp_path)
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedServer]:
+    """A running server, which the last test kills and starts again."""
+    house = AttackedServer(tmp_path_factory.mktemp("house"))
     house.start()
     yield house
     if house.is_up:
@@ -39,28 +38,6 @@ def test_a_statement_that_runs_is_seen(house: AttackedServer) -> None:
 def test_a_secret_in_an_answer_is_seen(house: AttackedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "SHOWS_NOTHING", [f"SELECT '{MARKER}'", "SELECT 1"])
     assert statements.looks_around(house).leaked == 1
-
-
-@pytest.mark.engine_of_its_own
-def test_a_server_that_dies_is_seen(house: AttackedServer) -> None:
-    with watched(house) as bystander:
-        assert garbage.before_login(house, 40, 1).hung == 0
-        assert garbage.after_login(house, 40, 1).crashed == 0
-        house.kill()
-        bystander.join(60)  # it ends where its connection breaks, if it is not told to end before
-    assert bystander.count > 0
-    assert bystander.wrong
-
-
-@pytest.mark.engine_of_its_own
-def test_what_was_committed_before_a_kill_is_there(house: AttackedServer) -> None:
-    with house.connect("root") as con:
-        con.execute("CREATE TABLE kept AS SELECT 1 AS a")
-    house.kill()
-    house.start()
-    with house.connect("ann") as con:
-        assert con.execute("SELECT a FROM kept").fetchall() == [(1,)]
-    assert house.stop() == 0, house.log.read_text(errors="replace")[-2000:]
 
 
 @pytest.mark.engine_of_its_own
@@ -85,6 +62,7 @@ def test_what_a_generated_text_got_done_is_seen(
     assert eye.found() == []
     (house.folder / "out.csv").write_text("")
     assert [found.said for found in eye.found()] == ["file out.csv ''"]
+    (house.folder / "out.csv").unlink()
 
 
 @pytest.mark.engine_of_its_own
@@ -94,3 +72,20 @@ def test_a_few_texts_of_each_generated_kind_get_nothing_done(house: AttackedServ
     for make in kinds:
         outcome = make(house, eye, 15, 8)
         assert (outcome.cases, outcome.said) == (15, [])
+
+
+@pytest.mark.engine_of_its_own
+def test_a_server_that_dies_is_seen_and_what_was_committed_before_is_there(house: AttackedServer) -> None:
+    with house.connect("root") as con:
+        con.execute("CREATE TABLE kept AS SELECT 1 AS a")
+    with watched(house) as bystander:
+        assert garbage.before_login(house, 40, 1).hung == 0
+        assert garbage.after_login(house, 40, 1).crashed == 0
+        house.kill()
+        bystander.join(60)  # it ends where its connection breaks, if it is not told to end before
+    assert bystander.count > 0
+    assert bystander.wrong
+    house.start()
+    with house.connect("ann") as con:
+        assert con.execute("SELECT a FROM kept").fetchall() == [(1,)]
+    assert house.stop() == 0, house.log.read_text(errors="replace")[-2000:]
