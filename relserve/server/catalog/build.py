@@ -37,12 +37,14 @@ def build(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Attach a new file as `_pg` and fill it; the functions of `activity` must be there."""
     con.execute(f"ATTACH '{path}' AS {DATABASE}")
     con.execute(f"USE {DATABASE}")
+    con.execute("BEGIN")  # or each of hundreds of statements is written to the disk by itself
     for schema in _SCHEMAS:
         con.execute(f"CREATE SCHEMA {schema}")
     shapes = read_shapes()
     _fill_constants(con, shapes)
     con.execute(qualified("\n".join(_SQL.joinpath(f"{part}.sql").read_text("utf-8") for part in _PARTS)))
     _make_views(con, shapes)
+    con.execute("COMMIT")
     con.execute(f"CHECKPOINT {DATABASE}")
 
 
