@@ -39,6 +39,12 @@ def run_program(program: str, *args: str, env: Mapping[str, str]) -> subprocess.
         return subprocess.CompletedProcess(args, process.exitcode, out.read_text(), err.read_text())
 
 
+def run_command(*args: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run `relserve` so; for `serve`, which limits the memory of its process and the like."""
+    program = "import sys; sys.argv[0] = 'relserve'; from relserve.cli.main import main; main()"
+    return run_program(program, *args, env=env)
+
+
 def _run(program: str, args: tuple[str, ...], env: dict[str, str], out: str, err: str) -> None:
     for number, path in ((1, out), (2, err)):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.command_line import relserve
+from tests.forked import run_command
 
 HELLO = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(id, x) ORDER BY id"
 
@@ -147,11 +149,9 @@ def test_models_shows_the_forms_as_they_are_written() -> None:
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("option", ["--port", "--http"])
 def test_a_port_that_is_taken_is_told_in_one_line(option: str) -> None:
-    """In a process of its own, whose memory it limits."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "relserve", "serve", "--model", "scripted", "--port", "0"]
-        done = subprocess.run([*command, option, port], capture_output=True, timeout=60, check=False)
+        done = run_command("serve", "--model", "scripted", "--port", "0", option, port, env=os.environ)
     assert done.returncode == 1
-    (line,) = done.stderr.decode().splitlines()
+    (line,) = done.stderr.splitlines()
     assert line.startswith(f"relserve: {option}: cannot listen on 127.0.0.1, port {port}: ")

@@ -32,6 +32,5 @@ def test_pg_typeof_is_compared_with_a_regtype(serve: Serve) -> None:
     con = connect(serve(), autocommit=True)
     text = "SELECT pg_typeof(%s) = 'date'::regtype, pg_typeof(a)::regtype = 'int2'::regtype"
     assert con.execute(f"{text} FROM (SELECT 1::int2) t(a)", ("x",)).fetchone() == (False, True)
-    assert con.execute("SELECT 'int4'::regtype = pg_typeof(1)").fetchone() == (True,)
     text = "SELECT 'int4'::regtype = pg_typeof(1)::regtype, pg_typeof(1)::regtype, pg_typeof(1)::regtype::oid"
     assert con.execute(f"{text}, 23 = pg_typeof(1)::regtype").fetchone() == (True, "integer", 23, True)

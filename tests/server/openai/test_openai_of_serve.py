@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from relserve.cli.main import app
 from relserve.engines.shared.place import place_of
 from relserve.tiny import MODEL_DIR
+from tests.forked import run_command
 from tests.waiting import PATIENCE_S, wait_until
 
 HI: Any = [{"role": "user", "content": "hi"}]
@@ -145,12 +146,10 @@ def test_an_engine_that_is_killed_is_503_and_then_another(served: Served) -> Non
 
 @pytest.mark.engine_of_its_own
 def test_other_models_and_open_addresses_are_refused() -> None:
-    """In a process of its own, for a server limits its process's memory and the like."""
     for words, why in (
         (["--model", "scripted"], "--openai is for a model that relserve runs on this machine"),
         (["--host", "0.0.0.0"], "needs TLS .* and passwords"),
     ):
-        command = [sys.executable, "-m", "relserve", "serve", "--port", "0", "--openai", "0", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = run_command("serve", "--port", "0", "--openai", "0", *words, env=os.environ)
         assert done.returncode == 1
         assert re.fullmatch(f"relserve: .*{why}.*\n", done.stderr)

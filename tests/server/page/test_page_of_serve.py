@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from relserve.server.users.users import Users
+from tests.forked import run_command
 from tests.server.page.page_facts import get
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -113,10 +114,8 @@ def test_a_client_writes_no_line_of_the_log(running: Running) -> None:
 def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     Users(tmp_path / "users.json").save()
     environ = {name: value for name, value in os.environ.items() if name != "RELSERVE_HTTP_TOKEN"}
-    done = subprocess.run(
-        [*COMMAND, "--http", "0", "--users", str(tmp_path / "users.json")], env=environ, capture_output=True,
-        text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
+    command = (*COMMAND[3:], "--http", "0", "--users", str(tmp_path / "users.json"))
+    done = run_command(*command, env=environ)
     assert done.returncode
     assert "give --http-token" in done.stderr
     assert "Traceback" not in done.stderr
