@@ -14,14 +14,14 @@ from frames_fixtures import connected, echoing, in_sql, listed, odd_table
 import relserve
 from relserve.engines.scripted import ScriptedEngine
 
-NUM_ROWS = 20_000
+NUM_ROWS = 6000
 MAKERS: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": lambda table: table.to_pandas(),
     "pandas, objects": lambda table: table.to_pandas().astype({"review": object}),
     "pandas, Arrow types": lambda table: table.to_pandas(types_mapper=_pandas_arrow),
     "polars": pl.from_arrow,
     "pyarrow": lambda table: table,
-    "pyarrow, chunks": lambda table: pa.concat_tables([table.slice(0, 14_001), table.slice(14_001)]),
+    "pyarrow, chunks": lambda table: pa.concat_tables([table.slice(0, 4001), table.slice(4001)]),
 }
 CALLS: dict[str, tuple[Any, ...]] = {
     "llm('Rate {review}', review)": (relserve.llm, "Rate {review}", {}),

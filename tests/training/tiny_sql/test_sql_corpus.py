@@ -16,7 +16,7 @@ xgrammar = later("xgrammar")
 
 duckdb = pytest.importorskip("duckdb")
 
-SEEDS = range(8)
+SEEDS = range(4)
 
 
 @pytest.mark.cells(1)
