@@ -33,6 +33,7 @@ class VllmServer(ServerProcess):
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "INFO",  # a local engine in this process lowers it
+        "TORCH_COMPILE_DISABLE": "1",  # else the first answer with probabilities waits 20 s for a compiler
     }
     ready_path = "/health"
 
