@@ -24,7 +24,7 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.running import RunningEngine
 from relserve.vllm_plugin.child_process import PARENT_VARIABLE, PROCESS_NAME
 
-NAMES = (PROCESS_NAME, "VllmWorker")
+NAMES = (PROCESS_NAME, "VllmWorker", "VLLM_DP_Coordinator")
 PRELOADED = [
     "relserve.vllm_plugin.engine_main", "relserve.vllm_plugin.scheduler", "relserve.vllm_plugin.cpu_worker",
     "vllm.v1.engine.core", "vllm.v1.engine.async_llm", "vllm.v1.worker.cpu_model_runner",

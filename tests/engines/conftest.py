@@ -31,6 +31,19 @@ def model_path() -> Path:
     return MODEL_DIR
 
 
+@pytest.fixture(scope="module")
+def plain_engine(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    """The embedded model in float32, to compare with: where another worker has the session's engine.
+
+    Its process is forked off a prepared one (tests/prepared.py).
+    """
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    log = tmp_path_factory.mktemp("plain") / "engine.log"
+    engine = LocalEngine("tiny", str(model_path), engine_args={"dtype": "float32"}, log_path=log)
+    yield engine
+    spawn(engine.close()).result(timeout=PATIENCE_S)
+
+
 @pytest.fixture(scope="session")
 def vllm_server(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     """One server for all tests, not started yet; a test that kills a server starts its own."""

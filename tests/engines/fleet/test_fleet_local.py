@@ -17,19 +17,19 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm, pytest.mark.timeout(600)]
 
-PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(300)]
+PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(150)]
 
 
 def test_rows_are_those_of_one_engine_also_over_a_kill(
-    fleet_of_two: FleetEngine, shared_engine: LocalEngine
+    fleet_of_two: FleetEngine, plain_engine: LocalEngine
 ) -> None:
     fleet = fleet_of_two
-    expected = texts(ask(shared_engine, PROMPTS))
+    expected = texts(ask(plain_engine, PROMPTS))
     assert texts(ask(fleet, PROMPTS)) == expected
     members = list(fleet.roster.members.values())
     assert min(each.num_answered for each in members) > 30
     num_deaths = members[0].num_deaths
-    one = spawn(shared_engine.fingerprint()).result(timeout=TIMEOUT_S)
+    one = spawn(plain_engine.fingerprint()).result(timeout=TIMEOUT_S)
     assert one is not None
     asked = spawn(collect(fleet, submission_of(PROMPTS * 4, max_tokens=24)))
     wait_until(lambda: members[0].num_rows)

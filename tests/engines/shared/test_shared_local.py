@@ -29,8 +29,8 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(20)]
-MANY = [f"Was guest {i} happy with the soup? Say why." for i in range(600)]
-LONG = dict(max_tokens=200, temperature=1.0, seed=7)
+MANY = [f"Was guest {i} happy with the soup? Say why." for i in range(300)]
+LONG = dict(max_tokens=100, temperature=1.0, seed=7)
 
 
 @pytest.fixture(scope="module")
@@ -83,18 +83,18 @@ def answered_over_a_kill(engine: SharedEngine, killed: str) -> dict[str, Any]:
     return before
 
 
-def test_answers_and_phases_are_those_of_an_engine_of_ones_own(engine, local_engine):
+def test_answers_and_phases_are_those_of_an_engine_of_ones_own(engine, plain_engine):
     replies = ask(engine, PROMPTS)
-    assert texts(replies) == texts(ask(local_engine, PROMPTS))
+    assert texts(replies) == texts(ask(plain_engine, PROMPTS))
     phases = phases_of([reply.times for reply in replies if reply.times is not None])
     assert phases is not None
     assert sum(phases) > 0
     assert any(line.startswith("engine for tiny ready in") for line in SAID)
 
 
-def test_its_fingerprint_is_that_of_an_engine_of_ones_own(engine, local_engine):
+def test_its_fingerprint_is_that_of_an_engine_of_ones_own(engine, plain_engine):
     ask(engine, PROMPTS[:1])
-    own, shared = (spawn(each.fingerprint()).result(timeout=TIMEOUT_S) for each in (local_engine, engine))
+    own, shared = (spawn(each.fingerprint()).result(timeout=TIMEOUT_S) for each in (plain_engine, engine))
     assert own == shared is not None
 
 
@@ -125,6 +125,21 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(engine):
     assert spawn(wait_until_ended(bad.place, TIMEOUT_S)).result()
 
 
+def test_arguments_that_vllms_server_refuses_are_nobodys(engine: SharedEngine) -> None:
+    def models(arguments: dict[str, Any]) -> httpx.Response:
+        socket = spawn(engine.openai_socket(arguments)).result(timeout=TIMEOUT_S)
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(socket)), timeout=TIMEOUT_S) as client:
+            return client.get("http://engine/v1/models")
+
+    refused = models({"enable_auto_tool_choise": True})
+    assert refused.status_code == 503
+    said = refused.json()["error"]["message"]
+    assert "no argument 'enable_auto_tool_choise'; its arguments are \"openai\" in RELSERVE_ENGINE" in said
+    assert models({}).status_code == 200
+    with pytest.raises(EngineStartError, match="serves OpenAI's API with other arguments"):
+        models({"enable_auto_tool_choise": True})
+
+
 def test_stopping_it_leaves_no_process(engine):
     ask(engine, PROMPTS[:1])
     pids = [status(engine)[name] for name in ("pid", "engine_pid")]
@@ -142,18 +157,3 @@ def test_stopping_it_while_it_starts_leaves_no_process(engine):
         starting.result(timeout=TIMEOUT_S)
     assert spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
     assert time.monotonic() - stopped < 10  # not as long as a start takes
-
-
-def test_arguments_that_vllms_server_refuses_are_nobodys(engine: SharedEngine) -> None:
-    def models(arguments: dict[str, Any]) -> httpx.Response:
-        socket = spawn(engine.openai_socket(arguments)).result(timeout=TIMEOUT_S)
-        with httpx.Client(transport=httpx.HTTPTransport(uds=str(socket)), timeout=TIMEOUT_S) as client:
-            return client.get("http://engine/v1/models")
-
-    refused = models({"enable_auto_tool_choise": True})
-    assert refused.status_code == 503
-    said = refused.json()["error"]["message"]
-    assert "no argument 'enable_auto_tool_choise'; its arguments are \"openai\" in RELSERVE_ENGINE" in said
-    assert models({}).status_code == 200
-    with pytest.raises(EngineStartError, match="serves OpenAI's API with other arguments"):
-        models({"enable_auto_tool_choise": True})
