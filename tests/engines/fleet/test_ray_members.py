@@ -45,7 +45,7 @@ def submission(name: str, num: int, max_tokens: int = 8, dispatch: int | None = 
     return Submission(name, prompts, Sampling(max_tokens=max_tokens), dispatch=dispatch)
 
 
-async def texts(engine: LocalEngine | RayMember, asked: Submission) -> dict[int, str | None]:
+async def texts(engine: LocalEngine | RayMember | FleetEngine, asked: Submission) -> dict[int, str | None]:
     found: dict[int, Reply] = {}
     async for replies in engine.answer(asked):
         for reply in replies:
@@ -74,53 +74,57 @@ def test_one_file_imports_ray_and_only_when_a_member_is_started() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
 
 
-class Fleet:
-    """Two members with a channel."""
+class StartedMember:
+    """A member with a channel."""
 
     def __init__(self, folder: Path) -> None:
-        self.reports: dict[str, list[Report]] = {"a": [], "b": []}
-        self.channel = StateChannel(lambda name, report: self.reports[name].append(report))
+        self.reports: list[Report] = []
+        self.channel = StateChannel(lambda _, report: self.reports.append(report))
         self.launcher = RayLauncher(
             "tiny", str(MODEL_DIR), ARGS, lambda name: folder / f"{name}.log", channel=self.channel
         )
-        self.up: dict[str, Launched] = {}
+        self.up: Launched | None = None
 
-    async def start(self, name: str) -> RayMember:
-        self.up[name] = await self.launcher.start(MemberSpec(name))
-        return self.member(name)
+    async def start(self) -> None:
+        self.up = await self.launcher.start(MemberSpec("a"))
 
-    async def start_both(self) -> None:
-        await asyncio.gather(self.start("a"), self.start("b"))
+    @property
+    def launched(self) -> Launched:
+        assert self.up is not None
+        return self.up
 
-    def member(self, name: str) -> RayMember:
-        engine = self.up[name].engine
+    @property
+    def member(self) -> RayMember:
+        engine = self.launched.engine
         assert isinstance(engine, RayMember)
         return engine
 
-    async def stop(self, name: str) -> None:
-        await self.launcher.stop(MemberSpec(name), self.up.pop(name).engine)
+    async def stop(self) -> None:
+        member, self.up = self.member, None
+        await self.launcher.stop(MemberSpec("a"), member)
 
-    def pids(self, name: str) -> list[int]:
+    @property
+    def pids(self) -> tuple[int, int]:
         """Of the actor's process and of its engine's."""
-        up = self.member(name).up
-        assert up is not None
-        return [pid for pid, _ in up.processes]
+        assert self.member.up is not None
+        (actor, _), (engine, _) = self.member.up.processes
+        return actor, engine
 
     async def close(self) -> None:
-        for name in list(self.up):
-            await self.stop(name)
+        if self.up is not None:
+            await self.stop()
         assert not self.channel.is_open  # gone with the last member
 
 
 @pytest.fixture(scope="class")  # its Ray ends before another test begins
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedMember]:
     pytest.importorskip("ray", reason="Ray is not installed")
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    made, home = Fleet(tmp_path_factory.mktemp("logs")), tmp_path_factory.mktemp("home")
+    made, home = StartedMember(tmp_path_factory.mktemp("logs")), tmp_path_factory.mktemp("home")
     before = os.environ.get("HOME")
     os.environ["HOME"] = str(home)
     try:
-        spawn(made.start_both()).result(START_S)
+        spawn(made.start()).result(START_S)
         yield made
         spawn(made.close()).result(START_S)
     finally:
@@ -143,54 +147,52 @@ def died(asked: asyncio.Future[object]) -> float:
 
 
 @pytest.mark.vllm
-@pytest.mark.long
-class TestTwoMembers:
-    """In this order: the later ones end members."""
+@pytest.mark.engine_of_its_own
+class TestAMember:
+    """In this order: the later ones end it."""
 
-    def test_they_answer_as_one_engine_does(self, fleet: Fleet, local_engine: LocalEngine) -> None:
+    def test_it_answers_as_an_engine_of_ones_own_does(
+        self, started: StartedMember, plain_engine: LocalEngine
+    ) -> None:
         asked = submission("equal", 200)
-        expected = spawn(texts(local_engine, asked)).result(START_S)
-        for name in "ab":
-            assert spawn(texts(fleet.member(name), asked)).result(PATIENCE_S) == expected
-        marks = {launched.mark for launched in fleet.up.values()}
-        assert marks == {spawn(local_engine.fingerprint()).result(PATIENCE_S)}
-        for launched in fleet.up.values():
-            assert launched.known.kv_tokens > launched.known.token_budget > 0
-            assert spawn(fleet.launcher.ping(launched.engine)).result(PATIENCE_S)
+        expected = spawn(texts(plain_engine, asked)).result(START_S)
+        assert spawn(texts(started.member, asked)).result(PATIENCE_S) == expected
+        launched = started.launched
+        assert launched.mark == spawn(plain_engine.fingerprint()).result(PATIENCE_S)
+        assert launched.known.kv_tokens > launched.known.token_budget > 0
+        assert spawn(started.launcher.ping(launched.engine)).result(PATIENCE_S)
 
-    def test_each_tells_of_itself(self, fleet: Fleet) -> None:
-        for reports in fleet.reports.values():
-            reports.clear()
-        spawn(texts(fleet.member("a"), submission("told", 300, dispatch=12))).result(PATIENCE_S)
-        wait_until(lambda: fleet.reports["a"] and fleet.reports["a"][-1].yours == 0)
-        assert max(report.yours for report in fleet.reports["a"]) > 100
-        assert {report.seen for report in fleet.reports["a"] if report.yours} == {12}  # not of a beat before
-        assert fleet.reports["a"][-1].seen == 12
-        assert {report.yours for report in fleet.reports["b"]} <= {0}
-        assert not fleet.channel.dropped
+    def test_it_tells_of_itself(self, started: StartedMember) -> None:
+        started.reports.clear()
+        spawn(texts(started.member, submission("told", 300, dispatch=12))).result(PATIENCE_S)
+        wait_until(lambda: started.reports and started.reports[-1].yours == 0)
+        assert max(report.yours for report in started.reports) > 100
+        assert {report.seen for report in started.reports if report.yours} == {12}  # not of a beat before
+        assert started.reports[-1].seen == 12
+        assert not started.channel.dropped
 
     def test_one_that_has_no_place_is_told_in_time(
-        self, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+        self, started: StartedMember, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        spec = MemberSpec("c", gpus=64)
+        spec = MemberSpec("b", gpus=64)
         with pytest.raises(EngineStartError, match="to have 64 GPUs, and no machine of the Ray cluster"):
-            spawn(fleet.launcher.start(spec)).result(PATIENCE_S)
+            spawn(started.launcher.start(spec)).result(PATIENCE_S)
         monkeypatch.setattr(ray_members, "why_unplaceable", lambda spec, machines: "")
         monkeypatch.setattr(ray_members, "PLACED_S", 2.0)
         with pytest.raises(EngineStartError, match="no place for it within 2 s: it takes 64 GPUs, and of"):
-            spawn(fleet.launcher.start(spec)).result(PATIENCE_S)
+            spawn(started.launcher.start(spec)).result(PATIENCE_S)
 
-    def test_an_error_of_the_engine_is_raised_as_it_is(self, fleet: Fleet) -> None:
+    def test_an_error_of_the_engine_is_raised_as_it_is(self, started: StartedMember) -> None:
         asked = Submission("thinks", ["one"], Sampling(max_tokens=4, thinking=16))
         with pytest.raises(OptionError, match="cannot be asked to think"):
-            spawn(texts(fleet.member("a"), asked)).result(PATIENCE_S)
+            spawn(texts(started.member, asked)).result(PATIENCE_S)
 
-    def test_closing_midway_aborts_in_the_engine(self, fleet: Fleet) -> None:
+    def test_closing_midway_aborts_in_the_engine(self, started: StartedMember) -> None:
         def under_way() -> int:
-            return fleet.reports["a"][-1].num_running + fleet.reports["a"][-1].num_waiting
+            return started.reports[-1].num_running + started.reports[-1].num_waiting
 
         async def first() -> None:
-            stream = fleet.member("a").answer(submission("closed", 2000, 200))
+            stream = started.member.answer(submission("closed", 2000, 200))
             async for _ in stream:
                 break
             await asyncio.to_thread(wait_until, lambda: under_way() > 100)
@@ -199,42 +201,41 @@ class TestTwoMembers:
         spawn(first()).result(PATIENCE_S)
         wait_until(lambda: not under_way())
 
-    @pytest.mark.parametrize("which", ["actor", "engine"])
-    def test_a_killed_process_ends_the_query_at_once(self, fleet: Fleet, which: str) -> None:
-        pids = fleet.pids("a")
-        asked = spawn(texts(fleet.member("a"), submission(f"killed {which}", 3000, 100)))
+    def test_a_killed_engine_ends_the_query_at_once_and_a_stopped_actor_can_be_ended(
+        self, started: StartedMember
+    ) -> None:
+        actor, engine = started.pids
+        asked = spawn(texts(started.member, submission("killed engine", 3000, 100)))
         time.sleep(1.0)
-        os.kill(pids[which == "engine"], signal.SIGKILL)
-        assert died(asked) < 5  # 0.3 s (engine) and 1.3 s (actor) were measured
-        assert died(spawn(texts(fleet.member("a"), submission("after", 1)))) < 5
-        spawn(texts(fleet.member("b"), submission("beside", 20))).result(PATIENCE_S)
-        spawn(fleet.stop("a")).result(PATIENCE_S)
-        wait_until(lambda: not [pid for pid in pids if is_alive(pid, None)])
-        if which == "actor":
-            fleet.reports["a"].clear()
-            spawn(fleet.start("a")).result(START_S)
-            spawn(texts(fleet.member("a"), submission("again", 20))).result(PATIENCE_S)
-
-    @pytest.mark.parametrize("which", ["actor", "engine"])
-    def test_a_stopped_process_can_be_ended(self, fleet: Fleet, which: str) -> None:
-        pids = fleet.pids("b")
-        os.kill(pids[which == "engine"], signal.SIGSTOP)
-        asked = spawn(texts(fleet.member("b"), submission(f"stopped {which}", 100, 50)))
+        os.kill(engine, signal.SIGKILL)
+        assert died(asked) < 5  # 0.3 s were measured
+        assert died(spawn(texts(started.member, submission("after", 1)))) < 5
+        os.kill(actor, signal.SIGSTOP)
+        asked = spawn(texts(started.member, submission("stopped actor", 100)))
         time.sleep(0.5)
         assert not asked.done()
-        spawn(fleet.stop("b")).result(PATIENCE_S)
+        spawn(started.stop()).result(PATIENCE_S)
         assert died(asked) < 5
-        wait_until(lambda: not [pid for pid in pids if is_alive(pid, None)])
-        if which == "actor":
-            spawn(fleet.start("b")).result(START_S)
+        wait_until(lambda: not is_alive(actor, None) and not is_alive(engine, None))
+
+    def test_a_killed_actor_ends_the_query_at_once_and_a_stopped_engine_can_be_ended(
+        self, started: StartedMember
+    ) -> None:
+        started.reports.clear()
+        spawn(started.start()).result(START_S)  # one of that name, which has ended, comes back
+        actor, engine = started.pids
+        asked = spawn(texts(started.member, submission("killed actor", 3000, 100)))
+        time.sleep(1.0)
+        os.kill(engine, signal.SIGSTOP)
+        os.kill(actor, signal.SIGKILL)
+        assert died(asked) < 5  # 1.3 s were measured
+        assert died(spawn(texts(started.member, submission("after", 1)))) < 5
+        spawn(started.stop()).result(PATIENCE_S)
+        wait_until(lambda: not is_alive(actor, None) and not is_alive(engine, None))
 
 
-@pytest.mark.vllm
-@pytest.mark.long
-def test_a_fleet_file_with_an_address_has_its_members_in_ray(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    file = tmp_path / "pair.toml"
+def asked_fleet(file: Path) -> FleetEngine:
+    """A fleet whose file has an address: its members, in Ray, answered SQL and chats, and are up."""
     file.write_text(
         'model = "tiny"\naddress = "local"\n[[members]]\nname = "m"\nreplicas = 2\n'
         'engine_args = { dtype = "float32", kv_cache_memory_bytes = 134217728 }\n'
@@ -254,9 +255,7 @@ def test_a_fleet_file_with_an_address_has_its_members_in_ray(tmp_path: Path) -> 
     assert any(fleet.roster.age_s(member.name) < 60 for member in members)  # they report
     wait_until(lambda: all(member.is_open for member in members), START_S)
     chats_go_to_those_that_are_here(fleet, said)
-    spawn(fleet.close()).result(PATIENCE_S)
-    assert not any(member.launched for member in members)
-    wait_until(lambda: not ray_members._connection._is_up)
+    return fleet
 
 
 def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None:
@@ -286,22 +285,22 @@ def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None
 
 
 OWNER = """
-import asyncio, sys, time
-from tests.engines.fleet.test_ray_members import Fleet, submission, texts
-from relserve.engines.loop import spawn
-from relserve.engines.fleet import ray_members
+import sys, time
 from pathlib import Path
-fleet = Fleet(Path(sys.argv[1]))
-spawn(fleet.start("a")).result()
-asked = spawn(texts(fleet.member("a"), submission("x", 3000, 200)))
+from relserve.engines.fleet import ray_members
+from relserve.engines.loop import spawn
+from tests.engines.fleet.test_ray_members import asked_fleet, submission, texts
+fleet = asked_fleet(Path(sys.argv[1]))
+asked = spawn(texts(fleet, submission("x", 3000, 200)))
 print(ray_members._connection._head._guard.pid, flush=True)
 time.sleep(1000)
 """
 
 
 @pytest.mark.vllm
-@pytest.mark.long
+@pytest.mark.engine_of_its_own
 def test_an_owner_that_is_killed_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    """After its fleet, whose file has an address, has answered SQL and chats."""
     pytest.importorskip("ray", reason="Ray is not installed")
     pytest.importorskip("vllm", reason="vLLM is not installed")
     (tmp_path / "tmp").mkdir()
@@ -309,13 +308,13 @@ def test_an_owner_that_is_killed_leaves_no_process_and_no_file(tmp_path: Path) -
     if len(environment["TMPDIR"]) > 40:  # Ray's sockets are below it
         environment["TMPDIR"] = "/tmp"
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-c", OWNER, str(tmp_path / "pair.toml")], stdout=subprocess.PIPE, env=environment
     )
     assert owner.stdout is not None
     guard = int(owner.stdout.readline())
     folder = Path(f"/proc/{guard}/cmdline").read_bytes().split(b"\0")[4].decode()
     pids = [guard, *descendants(guard)]
-    assert len(pids) > 6
+    assert len(pids) > 8
     owner.kill()
     owner.wait()
     owner.stdout.close()
