@@ -8,7 +8,6 @@ from http_fakes import Answered, said
 from thinking_model import ALWAYS, make
 from vllm_servers import VllmServer
 
-from benchmarks.zoo import build
 from relserve.call.answer_types import Grammar
 from relserve.engines.http.dialect import MARK_TOKENS
 from relserve.engines.http.engine import HttpEngine
@@ -127,29 +126,16 @@ def test_completions_have_no_thoughts(fake):
     assert texts(ask(engine, ["a"])) == ["yes"]
 
 
-def no_mark_in_time(tmp_path):
-    """A model of random weights, which never ends the thoughts that its template opens, but at random."""
-    template = tmp_path / "always.jinja"
-    template.write_text(
-        "{% for m in messages %}{{ m['content'] }}{% endfor %}<|im_start|>assistant\n<think>\n"
-    )
-    return build("qwen3"), ("--reasoning-parser", "qwen3", "--chat-template", str(template))
-
-
-def own_mark(tmp_path):
-    """A model that ends its thoughts after a word or two."""
-    return make(tmp_path / "thinker", ALWAYS), ("--reasoning-parser", "deepseek_r1")
-
-
 @pytest.mark.vllm
-@pytest.mark.long
-@pytest.mark.parametrize("thinker", [own_mark, no_mark_in_time])
-def test_a_real_vllm_server_answers_after_thoughts(thinker, tmp_path):
+@pytest.mark.engine_of_its_own
+def test_a_real_vllm_server_answers_after_thoughts(tmp_path):
+    """Of a model that ends its thoughts after a word or two, where no budget ends them before."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    model, arguments = thinker(tmp_path)
-    server = VllmServer(model, tmp_path / "serve.log", arguments=arguments)
+    model, parser = make(tmp_path / "thinker", ALWAYS), ("--reasoning-parser", "deepseek_r1")
+    server = VllmServer(model, tmp_path / "serve.log", arguments=parser)
     asked = {"grammar": YES_NO, "max_tokens": 4, "temperature": 1.0, "seed": 1}
     prompts = [f"Was guest {i} happy with the soup?" for i in range(20)]
+    thoughts = {}
     try:
         server.ensure_up()
         engine = HttpEngine(server.url)
@@ -158,8 +144,9 @@ def test_a_real_vllm_server_answers_after_thoughts(thinker, tmp_path):
             assert {reply.text for reply in replies} <= set(YES_NO.choices)
             spent = [reply.usage.output_tokens for reply in replies]
             assert 2 < min(spent) <= max(spent) <= budget + 1 + 5  # the mark, then the answer and its end
-            if thinker is no_mark_in_time:
-                assert {reply.usage.thought_tokens for reply in replies} == {budget}
+            thoughts[budget] = [reply.usage.thought_tokens for reply in replies]
         spawn(engine.close()).result(timeout=PATIENCE_S)
     finally:
         server.stop()
+    assert max(thoughts[2]) == 2  # the budget ended them
+    assert min(thoughts[60]) < max(thoughts[60]) < 60  # the model did
