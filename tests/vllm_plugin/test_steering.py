@@ -41,10 +41,12 @@ def check(arrivals: list[testing.MadeUpArrival], ran: testing.WorkerRun, schedul
 
 
 @pytest.mark.cells(6)
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
-@pytest.mark.parametrize("abort_every", [0, 37], ids=["", "aborts"])
+@pytest.mark.parametrize(
+    ("is_async", "num_blocks", "abort_every"),  # each two values meet
+    [(False, 40, 0), (False, 400, 37), (True, 40, 37), (True, 400, 0)],
+    ids=["sync-tight", "sync-roomy-aborts", "async-tight-aborts", "async-roomy"],
+)
 def test_tokens_are_the_same_and_nothing_is_left(
     variant: str, is_async: bool, num_blocks: int, abort_every: int
 ) -> None:
