@@ -18,7 +18,6 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 EMPTY = "an empty prompt is refused where no chat template makes something of it"
 GAPS = {("test_odd_prompts_are_answered", "opt"): EMPTY}
-SLOW = ("test_a_seed_makes_chance_repeatable",)  # sampling with top_p sorts all 262,144 tokens
 # On models that say anything, the most probable choice need not begin with the most probable token.
 OTHERWISE_HERE = "test_the_reply_tells_its_probability_when_asked"
 # What one engine does with any model; test_contract has them on the suite's own engine.
@@ -26,7 +25,8 @@ OF_NO_MODEL = {
     "test_nothing_asked_nothing_answered", "test_duplicates_are_all_answered",
     "test_rows_of_one_prompt_have_grammars_of_their_own", "test_a_row_whose_grammar_is_none_fails_alone",
     "test_two_relqueries_at_once_keep_their_own_answers",
-    "test_a_relquery_given_up_half_way_leaves_an_idle_engine",
+    "test_a_relquery_given_up_half_way_leaves_an_idle_engine", "test_a_seed_makes_chance_repeatable",
+    "test_no_reply_is_longer_than_max_tokens",
 }  # fmt: skip
 
 
@@ -43,8 +43,6 @@ def without_its_engines(test: Callable[..., Any]) -> Callable[..., Any]:
     """A test of the contract, to be run on whatever `engine` is here."""
     copied: Any = FunctionType(test.__code__, test.__globals__, test.__name__)
     copied.pytestmark = [mark for mark in getattr(test, "pytestmark", []) if mark.args[:1] != ("engine",)]
-    if test.__name__ in SLOW:
-        copied.pytestmark.append(pytest.mark.long)
     return copied  # type: ignore[no-any-return]
 
 

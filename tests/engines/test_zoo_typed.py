@@ -11,7 +11,7 @@ from relserve.api import Connection, connect
 from relserve.engines.local.engine import LocalEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
-NUM_ROWS = 30
+NUM_ROWS = 20
 TEXTS = ("llm_extract, text", "llm_extract, list")
 
 
@@ -31,11 +31,10 @@ def test_no_row_is_lost_and_each_answer_is_of_its_type(con: Connection, name: st
     assert given.wrong_type == 0
 
 
-@pytest.mark.parametrize("name", ["llm_classify, 30", "llm_date", "llm_extract, list"])
-def test_answers_depend_on_no_order_and_nulls_are_not_asked(con: Connection, name: str) -> None:
+def test_answers_depend_on_no_order_and_nulls_are_not_asked(con: Connection) -> None:
     rows = "(SELECT i, if(i % 5 = 0, NULL, review) AS review FROM texts"
     forth, back = (
-        dict(con.execute(f"SELECT i, {CALLS[name].sql} FROM {rows} {order})").fetchall())
+        dict(con.execute(f"SELECT i, {CALLS['llm_date'].sql} FROM {rows} {order})").fetchall())
         for order in ("", "ORDER BY i DESC")
     )
     assert forth == back
