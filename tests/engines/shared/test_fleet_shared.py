@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from relserve.errors import EngineError
 from relserve.machine.fleet_status import FleetStatus
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.settings import load
+from tests.command_line import relserve as relserve_command
 from tests.server.openai.gateways import running
 from tests.traces import Receiver
 
@@ -50,11 +50,17 @@ def file(
 
 def command(*arguments: str) -> tuple[int, str, str]:
     """`relserve ..`: its status, stdout and stderr."""
+    done = relserve_command(*arguments, env={"COLUMNS": "200"})
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def of_its_own(*arguments: str) -> tuple[int, str]:
+    """`relserve ..` in a process of its own: its status and stdout."""
     done = subprocess.run(
-        [sys.executable, "-m", "relserve", *arguments], capture_output=True, text=True,
-        env={**os.environ, "COLUMNS": "200"}, check=False, timeout=TIMEOUT_S,
+        [sys.executable, "-m", "relserve", *arguments], capture_output=True, text=True, check=False,
+        timeout=TIMEOUT_S,
     )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout
 
 
 def test_processes_share_a_fleet_and_commands_drive_it(file: Path) -> None:
@@ -103,10 +109,9 @@ def test_the_owner_sends_its_last_spans_before_it_ends(file: Path, monkeypatch: 
     receiver = Receiver()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", receiver.endpoint)
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # nothing is sent until then but at the end
-    assert command("fleet", "up", str(file))[0] == 0
     text = "SELECT llm('{}', i::VARCHAR) FROM range(20) t(i)"
-    assert command("sql", "--model", f"fleet:{file}", text)[0] == 0
-    assert command("fleet", "down", str(file))[1] == "stopped\n"
+    assert of_its_own("sql", "--model", f"fleet:{file}", text)[0] == 0
+    assert of_its_own("fleet", "down", str(file))[1] == "stopped\n"
     receiver.close()
     sent = [each.attributes["relserve.rows"] for each in receiver.seen if each.name == "relserve.instalment"]
     assert sum(sent) >= 20

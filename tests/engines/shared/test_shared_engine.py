@@ -30,10 +30,11 @@ from relserve.engines.shared.start import connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.settings import load
+from tests.command_line import relserve
 from tests.waiting import wait_until
 
 PROMPTS = [f"How was dish {i}?" for i in range(300)]
-MANY = [f"How was dish {i}?" for i in range(150_000)]
+MANY = [f"How was dish {i}?" for i in range(50_000)]
 
 
 async def status_of(engine: SharedEngine) -> dict[str, Any]:
@@ -278,11 +279,8 @@ def test_the_command_stops_it(make, tmp_path, option):
 
 def relserve_engine(cache_dir: Path, *arguments: str) -> tuple[int, str]:
     """The command's status and what it wrote to stdout."""
-    done = subprocess.run(
-        [sys.executable, "-m", "relserve", "engine", *arguments], capture_output=True, text=True,
-        env={**os.environ, "RELSERVE_CACHE_DIR": str(cache_dir)}, check=False, timeout=TIMEOUT_S,
-    )  # fmt: skip
-    return done.returncode, done.stdout
+    done = relserve("engine", *arguments, env={"RELSERVE_CACHE_DIR": str(cache_dir)})
+    return done.returncode, done.stdout.decode()
 
 
 def of_a_program(monkeypatch, tmp_path):
