@@ -18,7 +18,7 @@ PROMPTS = [
     f"<|user|>\nWas it good? {f'The {DISHES[i % 4]} was warm and we stayed late. ' * (1 + i % 7)}{i}"
     for i in range(48)
 ]
-MAX_TOKENS = 40
+MAX_TOKENS = 24
 
 
 class Ran(NamedTuple):

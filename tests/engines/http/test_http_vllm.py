@@ -38,7 +38,7 @@ def test_the_server_is_known_as_vllm_and_runs_our_scheduler(engine, vllm_server)
 
 
 def test_relserve_top_shows_what_the_server_has_to_do(engine, tmp_path):
-    submission = submission_of([f"Tell all about {i}." for i in range(2000)], max_tokens=100)
+    submission = submission_of([f"Tell all about {i}." for i in range(400)], max_tokens=60)
     command = [sys.executable, "-m", "relserve", "top", "--json", "--interval", "0.1"]
     seen = tmp_path / "top.jsonl"  # not a pipe, which fills while nobody reads and then stops it
     with seen.open("w") as out, subprocess.Popen(command, stdout=out) as top:
@@ -48,8 +48,8 @@ def test_relserve_top_shows_what_the_server_has_to_do(engine, tmp_path):
     looks = [json.loads(line) for line in seen.read_text().splitlines(keepends=True) if line.endswith("\n")]
     rels = [rel for look in looks for each in look["engines"] for rel in each["rels"]]
     mine = [rel for rel in rels if rel["rel_id"] == submission.rel_id]
-    assert {rel["rows"] for rel in mine} == {2000}
-    assert any(0 < rel["done"] < 2000 and rel["left_s"] > 0 for rel in mine)
+    assert {rel["rows"] for rel in mine} == {400}
+    assert any(0 < rel["done"] < 400 and rel["left_s"] > 0 for rel in mine)
 
 
 def test_completions_take_grammar_and_relquery_too(engine):

@@ -159,7 +159,7 @@ def test_odd_prompts_fail_alone_or_not_at_all(engine):
 @pytest.mark.long
 def test_a_prompt_fits_up_to_the_last_token(engine):
     room = next(n for n in range(4000, 4096) if tokens_of(engine, "a " * n) >= 4094)
-    replies = ask(engine, ["a " * n for n in range(room, room + 6)])
+    replies = ask(engine, ["a " * n for n in range(room, room + 4)])
     for reply in replies:
         if reply.failure is None:
             assert reply.usage.prompt_tokens + reply.usage.output_tokens <= 4096
@@ -254,9 +254,9 @@ def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted(engine):
 @pytest.mark.engine_of_its_own
 def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
     engine = own_engine
-    expected = spawn(collect(engine, submission_of(MANY[:300], max_tokens=100))).result(timeout=TIMEOUT_S)
+    expected = spawn(collect(engine, submission_of(MANY[:150], max_tokens=100))).result(timeout=TIMEOUT_S)
     del said[:]
-    asked = [spawn(collect(engine, submission_of(MANY[:300], max_tokens=100))) for _ in range(2)]
+    asked = [spawn(collect(engine, submission_of(MANY[:150], max_tokens=100))) for _ in range(2)]
     wait_until(lambda: engine.num_unfinished >= 100)
     pid = engine.pid
     os.kill(pid, signal.SIGKILL)

@@ -8,7 +8,7 @@ import pytest
 from asking import TIMEOUT_S, ask, texts
 from thinking_model import ALWAYS, GPT_OSS, encoder_of, make
 
-from relserve.api import close_engines, connect
+from relserve.api import connect
 from relserve.call.answer_types import Grammar
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, Sampling, Usage
@@ -162,8 +162,8 @@ def test_equal_thoughts_give_equal_answers_in_any_company(engine):
 
 
 @pytest.mark.engine_of_its_own
-def test_typed_answers_in_sql_come_after_thoughts_and_none_is_lost(folder):
-    con = connect(model=str(folder), progress=False)
+def test_typed_answers_in_sql_come_after_thoughts_and_none_is_lost(engine):
+    con = connect(engine=engine, progress=False)
     con.execute("CREATE TABLE t AS SELECT 'Guest ' || i || ' had soup.' AS x FROM range(40) r(i)")
     rows = con.execute(
         """SELECT llm_filter('Good? {}', x, thinking := 'low'), llm_score('{}', x, thinking := 5),
@@ -181,4 +181,3 @@ def test_typed_answers_in_sql_come_after_thoughts_and_none_is_lost(folder):
         assert 0 < thoughts < output, function
         assert failed == 0 or function == "llm_date", function  # a grammar knows no leap years
     con.close()
-    close_engines(str(folder))
