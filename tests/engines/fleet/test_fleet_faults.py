@@ -124,12 +124,10 @@ def test_a_row_of_which_members_die_fails_and_the_others_are_answered(num: int) 
 @pytest.mark.long
 def test_a_row_that_kills_is_found_though_a_frozen_member_has_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relserve.engines.fleet.quarantine.PATIENCE_S", 0.3)
-    monkeypatch.setattr("relserve.engines.fleet.roster.LONGEST_DELAY_S", 0.4)
     poison = PROMPTS[0]
-    members = {name: Machine(SHORT_S, dies_of=lambda prompt: prompt == poison) for name in "abc"}
+    members = {name: Machine(SHORT_S, frozen=True, dies_of=lambda prompt: prompt == poison) for name in "abc"}
     fleet = fleet_of(**members)
     up(fleet, "a", "b", "c")
-    members["a"].frozen = members["b"].frozen = members["c"].frozen = True
     its = asked(fleet, PROMPTS[:12])
     wait_until(lambda: any(each.asked for each in members.values()))
     for each in members.values():
