@@ -152,6 +152,15 @@ def test_roles_hand_their_rights_on(root, ann, bob):
     assert said(root, "DROP ROLE analysts, trainees") == "DROP ROLE"
 
 
+def test_a_role_has_a_name_that_nobody_else_has(root):
+    root.execute("CREATE ROLE clerks")
+    for name in ("clerks", "ann"):
+        assert said(root, f"CREATE ROLE {name}") == f'42710 role "{name}" already exists'
+    for name in ("public", "pg_clerks", "pg_read_all_data"):
+        assert said(root, f"CREATE ROLE {name}") == f'42939 role name "{name}" is reserved'
+    assert said(root, "DROP ROLE clerks") == "DROP ROLE"
+
+
 def test_a_read_only_user_changes_nothing(root, server):
     root.execute("CREATE TABLE t AS SELECT 1 AS a")
     with client(server, "reader") as reader:
