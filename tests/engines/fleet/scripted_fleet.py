@@ -25,6 +25,7 @@ class Machine:
         row_s: seconds of a row; `at_once` of them are answered together.
         dies_of: prompts under which it dies.
         frozen: it takes rows and says nothing.
+        stops_short: it ends its next answer after the first batch, as if all had been said.
         down: it does not come up.
         identity: of its answers.
         asked: every prompt that it was asked, and how many it `answered`.
@@ -35,6 +36,7 @@ class Machine:
     start_s: float = 0.0
     dies_of: Callable[[str], bool] = lambda prompt: False
     frozen: bool = False
+    stops_short: bool = False
     down: str = ""
     identity: str | None = "same"
     max_num_seqs: int | None = 32
@@ -66,6 +68,8 @@ class MachineEngine:
         self._dead = machine._die
 
     async def fingerprint(self) -> str | None:
+        if self._dead.is_set():
+            raise EngineDeadError("the member died")
         return self.machine.identity
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
@@ -84,6 +88,9 @@ class MachineEngine:
                 done = rows.stop
                 machine.num_answered += len(replies)
                 yield replies
+                if machine.stops_short:
+                    machine.stops_short = False
+                    return
         finally:
             machine.num_aborted += len(submission.prompts) - done
 

@@ -69,6 +69,28 @@ def test_one_that_has_ended_comes_back_with_nobody_who_asks(monkeypatch: pytest.
     wait_until(lambda: member.num_deaths == 1 and member.state is State.UP)
 
 
+def test_one_that_has_ended_is_found_by_its_fingerprint_and_keeps_the_others_answers() -> None:
+    a, b = Machine(), Machine()
+    fleet = fleet_of(a=a, b=b)
+    members = fleet.roster.members
+    on_loop(fleet.roster.start)
+    wait_until(lambda: all(each.state is State.UP for each in members.values()))
+    on_loop(b.die)
+    assert spawn(fleet.fingerprint()).result(timeout=TIMEOUT_S) == "same"
+    wait_until(lambda: b.num_starts == 2)
+    assert (members["a"].num_deaths, members["b"].num_deaths) == (0, 1)
+
+
+def test_one_that_stops_short_is_dead_and_the_others_answer_what_it_left() -> None:
+    said: list[str] = []
+    a, b = Machine(0.0005, stops_short=True), Machine(0.0005)
+    fleet = fleet_of(said, a=a, b=b)
+    on_loop(fleet.roster.start)
+    wait_until(lambda: all(each.state is State.UP for each in fleet.roster.members.values()))
+    assert texts(ask(fleet, PROMPTS)) == texts(ask(ScriptedEngine(), PROMPTS))
+    assert any("member a died (it ended without an answer to " in line for line in said)
+
+
 def test_with_nobody_who_says_anything_nothing_is_asked_twice() -> None:
     a, b = Machine(0.002), Machine(0.002)
     fleet = fleet_of(a=a, b=b)
