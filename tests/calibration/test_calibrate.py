@@ -6,15 +6,19 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from relserve.calibration import run
 from relserve.calibration.fitting import calibrate, kind_of, token_costs
-from relserve.calibration.points import points, prompt_lengths
-from relserve.calibration.token_steps import token_points
+from relserve.calibration.points import Point, points, prompt_lengths
+from relserve.calibration.token_steps import TokenPoint, token_points
 from relserve.errors import EngineStartError, ModelError
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.work import MeasuredStep, Work
@@ -68,6 +72,36 @@ def test_the_fit_comes_with_its_error_by_kind() -> None:
     assert sum(q.num_steps for q in found.quality.values()) == len(samples)
     assert 0.005 < found.median_error < 0.05
     assert run.table(found).row_count == 4
+
+
+class Unmeasured:
+    """An engine whose steps are told and take no time."""
+
+    max_tokens, max_seqs, max_model_len, kv_tokens = 16, 2, 64, 300
+
+    def __init__(self) -> None:
+        self.recorder = SimpleNamespace(samples=[])
+
+    def measure(self, point: Point) -> None:
+        self.recorder.samples.append(step(*point, 1.0))
+
+    def measure_tokens(self, points: list[TokenPoint]) -> Iterator[list[MeasuredStep]]:
+        for point in points:
+            yield [step(0, point.num_rows, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("measured", "first", "a_round"),
+    [("measure", 0, len(points(16, 2))), ("measure_tokens", 1, len(token_points(2, 64, 300, 8)))],
+)
+def test_all_rounds_are_measured_unless_time_is_up(
+    measured: str, first: int, a_round: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # as the worker sets it in its own process
+    worker = import_module("relserve.calibration.worker")
+    measure = getattr(worker, measured)
+    assert len(measure(Unmeasured(), -1.0, StringIO())) == first
+    assert len(measure(Unmeasured(), 3600.0, StringIO())) == worker.MAX_ROUNDS * a_round
 
 
 def test_token_points_fit_the_engine() -> None:

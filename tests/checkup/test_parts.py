@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from relserve.api import connect
+from relserve.api import ENGINES, connect
 from relserve.call.options import FUNCTIONS
 from relserve.call.relquery import Reply, Submission
-from relserve.checkup import samples
+from relserve.checkup import run, samples
 from relserve.checkup.local_model import describe
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import EngineDeadError, Failure, FailureKind
+from relserve.errors import EngineDeadError, EngineStartError, Failure, FailureKind
 from relserve.tiny import MODEL_DIR
 
 
@@ -55,6 +55,23 @@ class Refusing(ScriptedEngine):
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         failure = Failure(FailureKind.REFUSED, "too rude")
         yield [Reply(index, None, failure) for index in range(len(submission.prompts))]
+
+
+class NotStarted(LocalEngine):
+    """vLLM does not come up."""
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        raise EngineStartError("no memory")
+        yield []
+
+
+def test_a_local_engine_that_does_not_start_is_told_with_what_to_look_at() -> None:
+    ENGINES.put("mine", NotStarted("mine", str(MODEL_DIR)))
+    try:
+        with pytest.raises(EngineStartError, match=r"^no memory\nits config.json names LlamaForCausalLM: "):
+            run.check("mine", lambda _: None)
+    finally:
+        ENGINES.close("mine")
 
 
 def test_an_engine_that_dies_ends_a_checkup() -> None:
