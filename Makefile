@@ -56,7 +56,7 @@ bench: $(INSTALLED)
 stale: $(INSTALLED)
 	@$(PY) -m benchmarks.stale
 
-# Every benchmark quickly, held against benchmarks/results/regress.json: 25 minutes in which nothing else may run.
+# Every benchmark quickly, held against benchmarks/results/regress.json: 30 to 50 minutes in which nothing else may run.
 regress: $(INSTALLED)
 	@$(PY) -m benchmarks.regress
 
