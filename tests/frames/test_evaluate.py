@@ -88,7 +88,6 @@ def test_labels_may_be_values_of_many_types(labels: Any) -> None:
     assert summary_of(found)["right_answers"] == 3
 
 
-@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("label", "options", "function", "reply", "right"),
     [

@@ -82,7 +82,6 @@ def test_kept_answers_are_the_models_own(engine: TooSureEngine, cache: AnswerCac
     assert engine.num_prompts == num
 
 
-@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -130,7 +129,6 @@ def test_a_label_of_llm_tags_is_corrected_by_its_own(engine: TooSureEngine, lead
     assert asked.issuperset(engine.submissions[-1].prompts), "llm_prob asks something else"
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("calibration", "said"),
     [

@@ -71,7 +71,6 @@ def test_a_sample_of_a_cascade_is_of_all_rows_and_not_of_those_that_the_large_mo
     assert "#1, a sample of 500 prompts" in said
 
 
-@pytest.mark.cells(1)
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
@@ -109,7 +108,6 @@ def test_a_variable_has_explain_ask_a_sample(made: Made) -> None:
     assert "sample" not in explained(made, sql)
 
 
-@pytest.mark.cells(1)
 @pytest.mark.parametrize("value", ["'many'", "true", "-1", "1000000"])
 def test_a_variable_that_is_no_such_number_is_told(made: Made, value: str) -> None:
     made.con.execute(f"SET VARIABLE llm_explain_sample = {value}")

@@ -155,7 +155,6 @@ def test_made_up_answers_leave_no_answer_behind() -> None:
     assert make(chunk=1000).rows(sql) == before
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
@@ -181,7 +180,6 @@ def test_a_limit_that_may_stop_early_is_noted(made: Made) -> None:
     assert found.calls[0].at_most
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("sql", "error"),
     [

@@ -166,7 +166,6 @@ def test_explain_tells_what_a_refresh_would_ask(con: relserve.Connection, engine
     assert engine.num_prompts == 5
 
 
-@pytest.mark.cells(8)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

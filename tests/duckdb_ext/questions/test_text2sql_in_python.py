@@ -29,7 +29,6 @@ def test_it_shows_question_sql_and_rows() -> None:
     assert "<pre>SELECT count(*) AS n FROM beers</pre>" in answer._repr_html_()
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("question", "options", "kind", "message"),
     [

@@ -91,7 +91,6 @@ def test_it_works_without_prefetch(
     assert names(tmp_path) == ["praise.json"]
 
 
-@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

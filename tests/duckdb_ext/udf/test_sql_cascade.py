@@ -179,7 +179,6 @@ def test_other_statements_give_the_rows_of_the_plain_filter(con: relserve.Connec
     assert sorted(both[0], key=str) == sorted(both[1], key=str)
 
 
-@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

@@ -156,7 +156,6 @@ def test_without_what_learns_it_says_how_to_install_it(
         con.sql(f"SELECT {FILTER} FROM rows_").fetchall()
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

@@ -69,7 +69,6 @@ def test_late_rows_can_be_an_error() -> None:
             con.execute(LATE.format("0.2, on_error := 'raise'")).fetchall()
 
 
-@pytest.mark.cells(8)
 @pytest.mark.parametrize(
     "given",
     [

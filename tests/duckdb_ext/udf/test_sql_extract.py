@@ -188,7 +188,6 @@ def test_functions_of_one_type(function: str, reply: str, value: Any) -> None:
     assert made.asked == (40, 1)
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("function", "reply"),
     [("llm_int", "2.5"), ("llm_int", "twelve"), ("llm_double", '"1e999"'), ("llm_date", '"2023-02-29"'),

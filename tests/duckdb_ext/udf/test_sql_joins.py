@@ -240,7 +240,6 @@ def test_a_dataframe_of_pairs_is_decided_as_its_tables(con: relserve.Connection)
     assert sorted(zip(frame.i[found], frame.j[found], strict=True)) == matches()
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

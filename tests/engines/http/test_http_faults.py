@@ -186,7 +186,6 @@ def test_a_slow_row_times_out_and_is_tried_once_more(fake):
     assert len(server.requests) == 3
 
 
-@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("status", "message", "kind"),
     [

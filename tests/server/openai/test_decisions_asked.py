@@ -103,7 +103,6 @@ def test_the_questions_are_rows_of_one_relquery_that_begin_with_the_state(keyed,
     assert tag.deadline_s is not None
 
 
-@pytest.mark.cells(6)
 @pytest.mark.parametrize(
     ("path", "given", "param", "why"),
     [

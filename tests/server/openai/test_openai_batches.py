@@ -82,7 +82,6 @@ def test_rows_that_are_refused_are_in_the_file_of_errors(serving):
     assert (response["status_code"], response["body"]["error"]["code"]) == (404, "model_not_found")
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -243,7 +242,6 @@ def test_a_web_page_elsewhere_can_upload_nothing(serving):
     assert (reply.status_code, "Authorization" in reply.json()["error"]["message"]) == (400, True)
 
 
-@pytest.mark.cells(2)
 @pytest.mark.parametrize(
     ("fields", "param"),
     [

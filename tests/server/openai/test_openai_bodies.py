@@ -18,7 +18,6 @@ def post(gateway, content, path="/chat/completions"):
     return httpx.post(gateway.url + path, content=content, headers=headers, timeout=60)
 
 
-@pytest.mark.cells(12)
 @pytest.mark.parametrize(
     ("content", "why"),
     [
