@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from relserve.calibration.token_steps import TokenPoint, token_points
 from relserve.errors import EngineStartError, ModelError
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.work import MeasuredStep, Work
+from tests.command_line import relserve
 
 TRUE = CostModel(8e-5, 4e-3, 2e-4, 3e-3, mixed_base_s=5e-3)
 
@@ -130,24 +132,6 @@ def test_the_cost_of_tokens_is_found_by_type() -> None:
         token_costs(samples[:3])
 
 
-@pytest.mark.long
-@pytest.mark.vllm
-def test_hidden_states_of_the_tiny_model_are_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    args = {"max_num_seqs": 8, "max_num_batched_tokens": 512, "max_model_len": 256}
-    said: list[dict[str, Any]] = []
-    log = tmp_path / "logs" / "log"
-    measured = run.measure(run.path_of("tiny"), args, 5.0, log, said.append, "hybrid")
-    assert said[0]["forbids_hidden"] == []
-    costs = token_costs(measured.samples)
-    assert any(sample.work.hidden_tokens for sample in measured.samples)
-    assert all(0 <= seconds < 1e-3 for seconds in costs)
-    assert measured.path.parent == tmp_path / "cost"
-
-
 def test_too_few_steps_are_an_error() -> None:
     with pytest.raises(ValueError, match="at least 8"):
         calibrate([step(10, 0, 1.0)])
@@ -173,32 +157,36 @@ def test_an_engine_that_ends_is_told_with_its_reason(tmp_path: Path, monkeypatch
     assert told == [{"measured": 1}]
 
 
+def test_a_file_elsewhere_is_told_with_the_setting_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [step(*point, TRUE.step(*point)) for point in points(2048, 64) * 8]
+    measured = run.CalibrationSamples(samples, tmp_path / "own.json", [])
+    monkeypatch.setattr(run, "measure", lambda *_: measured)
+    out = tmp_path / "cost.json"
+    said = relserve("calibrate", "--out", str(out)).stdout.decode()
+    assert f"saved to {out}" in said
+    assert f'"cost_path": "{out}"' in said
+    assert CostModel.load(out).prefill(1000) == pytest.approx(TRUE.prefill(1000))
+
+
 @pytest.mark.long
 @pytest.mark.vllm
-def test_a_run_on_the_tiny_model(tmp_path: Path) -> None:
+def test_a_run_on_the_tiny_model_measures_steps_and_hidden_states(tmp_path: Path) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    out = tmp_path / "cost.json"
-    environ = {
-        **os.environ, "RELSERVE_CACHE_DIR": str(tmp_path),
-        "RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 16, "max_num_batched_tokens": 512, "max_model_len": 256}',
-    }  # fmt: skip
-    command = "from relserve.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", command, "calibrate", "--out", str(out), "--seconds", "6"],
-        env=environ, capture_output=True, text=True, timeout=250, check=False,
+    arguments = {"max_num_seqs": 16, "max_num_batched_tokens": 512, "max_model_len": 256}
+    done = relserve(
+        "calibrate", "--seconds", "8",
+        env={"RELSERVE_CACHE_DIR": str(tmp_path), "RELSERVE_ENGINE_ARGS": json.dumps(arguments)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    for part in (
-        "512 tokens, 16 rows",
-        "prefill",
-        "decode",
-        "mixed",
-        "median error",
-        f"saved to {out}",
-        "cost_path",
-    ):
-        assert part in done.stdout
-    model = CostModel.load(out)
+    said = done.stdout.decode()
+    for part in ("512 tokens, 16 rows", "prefill", "decode", "mixed", "median error", "hidden states"):
+        assert part in said
+    costs, tokens = (Path(path) for path in re.findall(r"(?m)^saved to (.+)$", said))
+    assert {costs.parent, tokens.parent} == {tmp_path / "cost"}
+    model = CostModel.load(costs)
     assert 0 < model.step(1, 0) < model.step(500, 0) < 10
     assert 0 < model.step(0, 1) < 1
+    assert all(0 <= seconds < 1e-3 for seconds in json.loads(tokens.read_text()).values())
     assert not list(tmp_path.glob("state/*/*")), "the measured engine left its status"
