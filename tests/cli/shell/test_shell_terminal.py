@@ -22,6 +22,10 @@ from tests.waiting import PATIENCE_S, wait_until
 CTRL_C, CTRL_D, TAB, ENTER = "\x03", "\x04", "\t", "\r"
 ENDLESS = "SELECT sum(sin(i)) FROM range(1000000000000) t(i);"
 Opened = Callable[..., Terminal]
+# What depends on the terminal least.
+on_one_terminal = pytest.mark.parametrize(
+    "opened", ["tmux" if shutil.which("tmux") else "pty"], indirect=True
+)
 
 
 @pytest.fixture(params=["tmux", "pty"])
@@ -90,6 +94,7 @@ def test_multi_line_completion_modes_and_carets(opened: Opened) -> None:
 
 
 @pytest.mark.long
+@on_one_terminal
 def test_ctrl_c_cancels_a_query_of_duckdb(opened: Opened) -> None:
     shell = opened("--model", "scripted")
     shell.type("SELECT 'on' || 'going' AS state; " + ENDLESS + ENTER)
@@ -107,7 +112,7 @@ def test_ctrl_c_cancels_a_query_of_duckdb(opened: Opened) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.cells(1)
+@on_one_terminal
 def test_ctrl_c_cancels_an_llm_call_whose_progress_is_shown(opened: Opened, slow_server: FakeServer) -> None:
     shell = opened("--model", slow_server.url)
     shell.type("SELECT llm('say {}', if(i > 2, 'quick ', '') || i) FROM range(9) t(i);" + ENTER)
@@ -124,6 +129,7 @@ def test_ctrl_c_cancels_an_llm_call_whose_progress_is_shown(opened: Opened, slow
 
 
 @pytest.mark.long
+@on_one_terminal
 def test_what_is_longer_than_the_screen_goes_to_the_pager(opened: Opened) -> None:
     shell = opened("--model", "scripted", PAGER="sed s/^/paged:/")
     shell.type("SELECT i FROM range(3) t(i);" + ENTER)
