@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,11 @@ def test_words_are_tokens(tokenizer: Any) -> None:
 
 @pytest.mark.long
 def test_templates_are_of_the_real_form() -> None:
+    tokenizer_of = cache(lambda name: transformers.AutoTokenizer.from_pretrained(build(name)))
+
     def rendered(name: str, *roles: str, **kwargs: Any) -> str:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(build(name))
         conversation = [{"role": role, "content": f"{role} text"} for role in roles]
-        text: str = tokenizer.apply_chat_template(
+        text: str = tokenizer_of(name).apply_chat_template(
             conversation, tokenize=False, add_generation_prompt=True, **kwargs
         )
         return text

@@ -105,14 +105,15 @@ class Installed:
     """An environment that holds the wheel, what the wheel requires, and nothing else."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
-        venv.create(folder / "venv", with_pip=True)
+        venv.create(folder / "venv")
         self._bin = folder / "venv" / "bin"
         self._folder = folder
         self.install(str(wheel))
 
     def install(self, what: str) -> None:
-        command = [str(self._bin / "pip"), "install", "--quiet", "--disable-pip-version-check", what]
-        succeed(command, self._environment())
+        """By the pip of this environment; byte code is made of what is imported."""
+        pip = [sys.executable, "-m", "pip", "--python", str(self._bin / "python"), "install", "--no-compile"]
+        succeed([*pip, "--quiet", "--disable-pip-version-check", what], self._environment())
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment, in a folder that holds nothing of the repository."""
