@@ -109,7 +109,7 @@ def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(
                 assert con.sql(text).fetchall() == [(None,)]
             assert con.sql("SELECT kind FROM llm_errors()").fetchall() == [("deadline",)]
         assert sum(map(num_in, members)) == 0  # what waits is in no member
-    asked: Any = {"model": "fleet", "prompt": "hi", **FOR_LONG}
+    asked: Any = {"model": "fleet", "prompt": "hi", **FOR_LONG, "max_tokens": 200}
     asking = threading.Thread(target=lambda: client.completions.create(**asked))
     asking.start()
     queue = fleet.gate._queue
@@ -140,7 +140,7 @@ def test_a_member_that_is_killed_costs_only_answers_that_had_begun(
     told: list[Any] = []
 
     def ask() -> None:
-        told.append(client.completions.create(model="fleet", prompt="hi", max_tokens=1200))
+        told.append(client.completions.create(model="fleet", prompt="hi", max_tokens=400))
 
     asking = threading.Thread(target=ask)  # no answer has begun while it works: it is whole
     asking.start()
@@ -173,7 +173,7 @@ def test_sql_and_chats_share_the_members(fleet: FleetEngine, gateway: Running) -
 
     def run() -> None:
         with relserve.connect(engine=fleet, cache=False, progress=False) as con:
-            rows = con.sql("SELECT llm('Tell of {}', range, max_tokens := 40) FROM range(1500)").fetchall()
+            rows = con.sql("SELECT llm('Tell of {}', range, max_tokens := 40) FROM range(1000)").fetchall()
         done.append(len(rows))
 
     sql = threading.Thread(target=run)
@@ -183,4 +183,4 @@ def test_sql_and_chats_share_the_members(fleet: FleetEngine, gateway: Running) -
     assert answer.usage is not None
     assert not done
     sql.join(2 * PATIENCE_S)
-    assert done == [1500]
+    assert done == [1000]
