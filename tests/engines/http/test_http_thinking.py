@@ -131,7 +131,7 @@ def test_completions_have_no_thoughts(fake):
 def test_a_real_vllm_server_answers_after_thoughts(tmp_path):
     """Of a model that ends its thoughts after a word or two, where no budget ends them before."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    model, parser = make(tmp_path / "thinker", ALWAYS), ("--reasoning-parser", "deepseek_r1")
+    model, parser = make(tmp_path / "thinker", ALWAYS), ("--reasoning-parser", "qwen3")
     server = VllmServer(model, tmp_path / "serve.log", arguments=parser)
     asked = {"grammar": YES_NO, "max_tokens": 4, "temperature": 1.0, "seed": 1}
     prompts = [f"Was guest {i} happy with the soup?" for i in range(20)]
@@ -139,7 +139,7 @@ def test_a_real_vllm_server_answers_after_thoughts(tmp_path):
     try:
         server.ensure_up()
         engine = HttpEngine(server.url)
-        for budget in (2, 60):
+        for budget in (1, 60):
             replies = ask(engine, prompts, **asked, thinking=budget)
             assert {reply.text for reply in replies} <= set(YES_NO.choices)
             spent = [reply.usage.output_tokens for reply in replies]
@@ -148,5 +148,5 @@ def test_a_real_vllm_server_answers_after_thoughts(tmp_path):
         spawn(engine.close()).result(timeout=PATIENCE_S)
     finally:
         server.stop()
-    assert max(thoughts[2]) == 2  # the budget ended them
-    assert min(thoughts[60]) < max(thoughts[60]) < 60  # the model did
+    assert max(thoughts[1]) <= 1 <= max(thoughts[60]) < 60  # with room for more, the model ends them itself
+    assert thoughts[1] != thoughts[60]  # else the budget does
