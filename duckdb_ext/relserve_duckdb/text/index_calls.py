@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from relserve_duckdb.text.call_limits import CALLED
-from relserve_duckdb.text.lexical import LEAD
+from relserve_duckdb.text.lexical import LEAD, NAME
 
-_INDEX = re.compile(LEAD + r"create\s++(?:unique\s++)?+index\b")
-_CALL = re.compile(rf"(?i)\b(?:{'|'.join(CALLED)})\s*+\(")
+_PLACE = rf"(?:{NAME}|\w++)"
+_INDEX = re.compile(LEAD + rf"create\s++(?:unique\s++)?+index\b.*?\bon\s++{_PLACE}(?:\.{_PLACE})*+(.*)")
+_CALL = re.compile(rf"{_PLACE}(?=\s*+\()")
+_OURS = re.compile(rf"(?i)\"?(?:{'|'.join(CALLED)})\"?")
 
 REFUSED = (
     "an index cannot call an llm function, for it would ask a model on every INSERT; keep the answers in a "
@@ -17,10 +20,12 @@ REFUSED = (
 )
 
 
-def indexes_calls(text: str, definitions: str) -> bool:
+def indexes_calls(text: str, calling: Callable[[str], str]) -> bool:
     """Whether a text is CREATE INDEX with an llm call in it.
 
     Args:
-        definitions: of the macros in the text that call.
+        calling: gives the definitions of the macros in a text that call, "" for none.
     """
-    return _INDEX.match(text) is not None and (bool(definitions) or _CALL.search(text) is not None)
+    match = _INDEX.match(text)
+    called = _CALL.findall(match[1]) if match else []  # no view or column of such a name
+    return any(map(_OURS.fullmatch, called)) or (bool(called) and calling(" ".join(called)) != "")

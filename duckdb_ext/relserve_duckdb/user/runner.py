@@ -264,7 +264,7 @@ class Runner:
         """
         self.start(statement.text)
         self._look(statement.text)
-        if indexes_calls(statement.text, self.indirect_calls.calling_definitions(statement.text)):
+        if indexes_calls(statement.text, self.indirect_calls.calling_definitions):
             raise UsageError(REFUSED)
         with self.watching():
             if statement.plans_only:

@@ -47,4 +47,7 @@ def test_an_index_over_a_call_is_refused_in_plain_words(index: str) -> None:
         with pytest.raises(UsageError, match="an index cannot call an llm function"):
             ours.execute(index)
         ours.execute("CREATE INDEX llm_index ON t (a)")
+        ours.execute("CREATE SCHEMA s; CREATE VIEW s.t AS SELECT llm('{}', a) FROM main.t")
+        ours.execute("CREATE VIEW a AS FROM s.t")
+        ours.execute("CREATE INDEX a ON main.t (a)")  # views of such names are another matter
         assert engine.num_prompts == 0
