@@ -32,7 +32,8 @@ def prepared_name(text: str) -> str | None:
 def executed(con: duckdb.DuckDBPyConnection, text: str) -> tuple[Statement, Any] | None:
     """The statement that an EXECUTE runs, and its values as parameters of that.
 
-    None where the text is no EXECUTE of a statement on this connection, or has values that are no constants.
+    None where the text is no EXECUTE of a statement on this connection, or has values that are no constants
+    or would be others in Python, such as a FLOAT or an INTERVAL of months.
 
     Raises:
         duckdb.Error: a value cannot be what its cast says; an unread result is open.
@@ -46,15 +47,22 @@ def executed(con: duckdb.DuckDBPyConnection, text: str) -> tuple[Statement, Any]
     statements = split(con, rows[0][0])
     if len(statements) != 1 or statements[0].questions:
         return None
+    given = match[2] or ""
+    values = _values_of(con, given) if given.strip() else None
+    if values == ():
+        return None
     # DuckDB may plan it otherwise, and give rows in another order: no prompt of a filter may be skipped
-    return replace(statements[0], is_verbatim=False), _values_of(con, match[2] or "")
+    return replace(statements[0], is_verbatim=False), values
 
 
 def _values_of(con: duckdb.DuckDBPyConnection, given: str) -> Any:
-    """Constants, as parameters by their places or by their names."""
-    if not given.strip():
-        return None
+    """Constants, as parameters by their places or by their names; () where they would be others."""
     if _NAMED.match(given):
         ((values,),) = con.sql(f"SELECT system.main.struct_pack({given})").fetchall()
-        return values
-    return list(con.sql(f"SELECT {given}").fetchall()[0])
+        as_given, again = f"struct_pack({given})", ", ".join(f"{name} := ${name}" for name in values)
+        again = f"struct_pack({again})"
+    else:
+        values = list(con.sql(f"SELECT {given}").fetchall()[0])
+        as_given, again = f"row({given})", f"row({', '.join('?' * len(values))})"
+    texts = f"SELECT CAST(system.main.{as_given} AS VARCHAR) = CAST(system.main.{again} AS VARCHAR)"
+    return values if con.sql(texts, params=values).fetchall() == [(True,)] else ()

@@ -43,7 +43,8 @@ def test_its_values_are_parameters(con: duckdb.DuckDBPyConnection, text: str, va
     "text",
     [
         "SELECT 1", "EXECUTE nothing(1)", "EXECUTE places(1, nextval('s'))", "EXECUTE places(1, (SELECT 2))",
-        "EXECUTE places(?, 1)",
+        "EXECUTE places(?, 1)", "EXECUTE places(1, 0.1::FLOAT)", "EXECUTE places('infinity'::DATE, 1)",
+        "EXECUTE names(a := 1, b := '1 month'::INTERVAL)",
     ],
 )  # fmt: skip
 def test_other_texts_are_none(con: duckdb.DuckDBPyConnection, text: str) -> None:
