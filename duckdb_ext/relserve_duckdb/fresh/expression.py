@@ -62,7 +62,7 @@ def read_expression(
     if tree.find(exp.Query):
         raise UsageError(f"{shown} reads another table, whose changes nobody would see: leave the SELECT out")
     bodies = _bodies(tree, macros)
-    if any(body.find(exp.Table) for body in bodies):
+    if any(map(_reads_a_table, bodies)):
         raise UsageError(f"{shown} calls a macro that reads another table, whose changes nobody would see")
     if any(_is_volatile(node) for each in (tree, *bodies) for node in each.walk()):
         raise UsageError(f"{shown} gives another value each time: leave the clock and random numbers out")
@@ -86,6 +86,15 @@ def _bodies(tree: exp.Expr, macros: Mapping[str, Sequence[str]]) -> list[exp.Exp
             with suppress(SqlglotError, RecursionError):  # then only its text tells that it has changed
                 trees.append(sqlglot.parse_one(f"SELECT ({body}\n)", read="duckdb").expressions[0])
     return trees[1:]
+
+
+def _reads_a_table(body: exp.Expr) -> bool:
+    """Whether it reads more than series of numbers and what it names itself by WITH."""
+    own = {each.alias.lower() for each in body.find_all(exp.CTE)}
+    return any(
+        not isinstance(each.this, exp.GenerateSeries) and (each.db or each.name.lower() not in own)
+        for each in body.find_all(exp.Table)
+    )
 
 
 def _inputs(tree: exp.Expr, table: OwnTable, column: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from relserve_duckdb.fresh.memory import (
 )
 from relserve_duckdb.fresh.tables import OwnTable, find_table
 from relserve_duckdb.text.calls import by_name
-from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.text.indirect_calls import USERS, IndirectCalls
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.macros import NAMES
@@ -38,7 +38,7 @@ _INPUTS, _NEW = "temp.main.relserve_new_inputs", "temp.main.relserve_new_answers
 _HASH = "relserve_inputs"
 _MACROS = (
     "SELECT function_name, macro_definition FROM system.main.duckdb_functions() "
-    "WHERE macro_definition IS NOT NULL AND function_type = 'macro' AND NOT internal"
+    f"WHERE macro_definition IS NOT NULL AND function_type = 'macro' AND {USERS}"
 )
 
 Ask = Callable[[str], None]  # runs a statement, whose rows are asked first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import duckdb
 
@@ -13,9 +13,10 @@ from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
 _VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal ORDER BY ALL"
+USERS = "NOT internal AND database_name <> '_pg'"  # and not of PostgreSQL's catalog in a server
 _MACROS = (
     "SELECT function_name, system.main.concat(CAST(parameters AS VARCHAR), macro_definition) "
-    "FROM system.main.duckdb_functions() WHERE macro_definition IS NOT NULL AND NOT internal "
+    f"FROM system.main.duckdb_functions() WHERE macro_definition IS NOT NULL AND {USERS} "
     "AND function_name NOT IN ({}) ORDER BY ALL"
 )
 _WORD = re.compile(r"\w+")
@@ -83,8 +84,8 @@ class IndirectCalls:
         return "\n".join([text, *_reached(text, known)])
 
     def macro_definitions(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
-        """The definitions of all macros that the text reaches, whoever made them; "" for none."""
-        return "\n".join(_reached(text, _read(con, self._all_macros)))
+        """The definitions of macros that the text or one of them calls, whoever made them; "" for none."""
+        return "\n".join(_reached(text, _read(con, self._all_macros), _called_in))
 
     def is_changed_by(self, text: str) -> bool:
         """Whether running the text may have made such a name; of several statements any may have."""
@@ -132,12 +133,10 @@ def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     return found
 
 
-def _reached(text: str, definitions: dict[str, str]) -> list[str]:
-    """The definitions whose names stand in a text, or in one that it reaches; always in the same order."""
-    left, parts = dict(definitions), [text]
-    for part in parts:
-        parts += [left.pop(name) for name in sorted(names_in(part.lower(), left))]
-    return parts[1:]
+def _called_in(text: str, names: Collection[str]) -> list[str]:
+    """Those of some names that stand before a bracket in a text."""
+    found = names_in(text, names)
+    return [name for name in found if re.search(rf'(?<!\w){re.escape(name)}"?\s*+\(', text)]
 
 
 def _inside(name: str) -> str:
@@ -158,3 +157,13 @@ def names_in(text: str, names: Collection[str]) -> list[str]:
 def is_word(name: str, text: str) -> bool:
     """Whether the name stands in the text, not as a part of a longer one."""
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _reached(
+    text: str, definitions: dict[str, str], found_in: Callable[[str, Collection[str]], list[str]] = names_in
+) -> list[str]:
+    """The definitions whose names stand in a text, or in one that it reaches; always in the same order."""
+    left, parts = dict(definitions), [text]
+    for part in parts:
+        parts += [left.pop(name) for name in sorted(found_in(part.lower(), left))]
+    return parts[1:]

@@ -124,6 +124,11 @@ def test_so_is_a_changed_macro_inside_a_macro(con: relserve.Connection, changed:
         relserve.refresh(con, "tickets", "rate")
 
 
+def test_a_macro_that_is_named_as_a_word_of_the_expression_is_no_change(con: relserve.Connection) -> None:
+    con.raw.execute("CREATE MACRO kind(t) AS upper(t); CREATE MACRO message(t) AS lower(t)")
+    assert relserve.refresh(con, "tickets", "kind").asked == 1
+
+
 def test_so_is_one_that_was_changed_on_duckdbs_own_connection(con: relserve.Connection) -> None:
     con.execute("CREATE MACRO rated(t) AS llm('Rate {}', t)")
     relserve.materialize(con, "tickets", "rate", "rated(message)")
@@ -250,3 +255,11 @@ def test_what_a_macro_reads_beside_its_values_is_refused(
     con.execute("CREATE MACRO rated(t) AS llm('Rate {}', beside(t))")
     with pytest.raises(UsageError, match=told):
         relserve.materialize(con, "tickets", "rate", "rated(message)")
+
+
+def test_a_macro_may_read_what_it_makes_itself(con: relserve.Connection) -> None:
+    con.execute(
+        "CREATE MACRO rated(t) AS llm('Rate {}', (WITH parts AS (SELECT t || i AS part FROM range(2) r(i)) "
+        "SELECT string_agg(part, ' ') FROM parts))"
+    )
+    assert relserve.materialize(con, "tickets", "rate", "rated(message)").failed_rows == 0
