@@ -151,7 +151,8 @@ def names_in(text: str, names: Collection[str]) -> list[str]:
     if not names:
         return []
     words = {found[0] for found in _WORD.finditer(text)}
-    return [name for name in names if name in words or (not _WORD.fullmatch(name) and is_word(name, text))]
+    odd = [name for name in names if name in text and not _WORD.fullmatch(name) and is_word(name, text)]
+    return [*(name for name in names if name in words), *odd]
 
 
 def is_word(name: str, text: str) -> bool:

@@ -129,6 +129,13 @@ def test_a_macro_that_is_named_as_a_word_of_the_expression_is_no_change(con: rel
     assert relserve.refresh(con, "tickets", "kind").asked == 1
 
 
+def test_postgresqls_catalog_in_a_server_is_no_change(con: relserve.Connection) -> None:
+    relserve.materialize(con, "tickets", "rate", "llm('Rate {}', nfc_normalize(message))")
+    con.raw.execute("ATTACH ':memory:' AS _pg")
+    con.raw.execute("CREATE MACRO _pg.nfc_normalize(t) AS (SELECT count(*) FROM tickets)")
+    assert relserve.refresh(con, "tickets", "rate").asked == 0
+
+
 def test_so_is_one_that_was_changed_on_duckdbs_own_connection(con: relserve.Connection) -> None:
     con.execute("CREATE MACRO rated(t) AS llm('Rate {}', t)")
     relserve.materialize(con, "tickets", "rate", "rated(message)")
