@@ -50,6 +50,12 @@ class RehearsalBuilder:
         self.one_shot: set[str] = set()
         self._second: duckdb.DuckDBPyConnection | None = None
 
+    def registered(self, name: str, thing: Any, is_one_shot: bool) -> None:
+        """A name stands for this from now on."""
+        (self.one_shot.add if is_one_shot else self.one_shot.discard)(name)
+        if isinstance(thing, duckdb.DuckDBPyRelation):  # DuckDB makes it a view
+            self.indirect_calls.learn(self.raw, "create view")
+
     def of_statement(self, variables: Variables, statement: Statement, parameters: Any) -> Rehearsal:
         """How to rehearse a statement.
 

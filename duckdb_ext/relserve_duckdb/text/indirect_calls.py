@@ -28,8 +28,8 @@ _PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|{_PLAIN})(.*)")
 _DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|{_PLAIN})")
 _CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+(?:recursive\s++)?+"
 _CHANGE = (
-    rf"(?:{_CREATE}(view|macro|function)|alter\s++view|prepare|deallocate|attach"
-    r"|import\s++database|copy\s++from\s++database)\b"
+    rf"(?:{_CREATE}(view|macro|function)|alter\s++view|alter\s++table\b[^;]{{0,300}}?\brename\s++to"
+    r"|prepare|deallocate|attach|import\s++database|copy\s++from\s++database)\b"
 )
 _CHANGES, _CHANGES_LATER = re.compile(LEAD + _CHANGE), re.compile(rf"(?i)\b{_CHANGE}")
 

@@ -153,9 +153,9 @@ class Connection:
 
     def register(self, view_name: str, python_object: Any) -> Connection:
         """As `DuckDBPyConnection.register`."""
-        self.raw.register(view_name, unwrapped(python_object))
-        one_shot = self._runner.rehearsals.one_shot
-        (one_shot.add if is_one_shot(python_object) else one_shot.discard)(view_name)
+        thing = unwrapped(python_object)
+        self.raw.register(view_name, thing)
+        self._runner.rehearsals.registered(view_name, thing, is_one_shot(thing))
         return self
 
     def text2sql(self, question: str, **options: Any) -> Text2SqlAnswer:

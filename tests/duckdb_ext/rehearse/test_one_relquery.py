@@ -171,6 +171,7 @@ OVER_OTHERS = {
     "a name in another script": (f'CREATE VIEW "{HINDI}" AS {MANY}', f'FROM "{HINDI}"'),
     "a name with quotes": (f'CREATE VIEW "a ""b""" AS {MANY}', 'FROM "a ""b"""'),
     "a view that was renamed": (f"CREATE VIEW v AS {MANY}", "ALTER VIEW v RENAME TO w", "FROM w"),
+    "one renamed as a table is": (f"CREATE VIEW v AS {MANY}", "ALTER TABLE v RENAME TO w", "FROM w"),
     "the second statement of a text": (f"CREATE VIEW v AS {MANY}; CREATE VIEW w AS FROM v", "FROM w"),
     "a prepared statement": ("PREPARE p AS SELECT llm('n {}', i) FROM range(?) t(i)", "EXECUTE p(5000)"),
     "one with names": ("PREPARE p AS SELECT llm($a || ' {}', i) FROM range($b) t(i)",
@@ -195,9 +196,11 @@ def test_what_calls_through_another_is_looked_at_and_asked_together(kind: str) -
     assert made.asked == (5000, 1)
 
 
-def test_so_is_a_view_of_a_relation() -> None:
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_so_is_a_view_of_a_relation(is_registered: bool) -> None:
     made = make(tables=False)
-    made.con.sql(MANY).create_view("v")
+    relation = made.con.sql(MANY)
+    made.con.register("v", relation) if is_registered else relation.create_view("v")
     made.con.session.spending.statement = Limits(rows=4999)
     with pytest.raises(SpendingError, match="this would ask about 5,000 rows"):
         made.con.sql("FROM v").fetchall()
