@@ -10,7 +10,7 @@ from relserve_duckdb.text.lexical import LEAD, NAME
 
 _PLACE = rf"(?:{NAME}|\w++)"
 _INDEX = re.compile(LEAD + rf"create\s++(?:unique\s++)?+index\b.*?\bon\s++{_PLACE}(?:\.{_PLACE})*+(.*)")
-_CALL = re.compile(rf"{_PLACE}(?=\s*+\()")
+_WORD = re.compile(rf"({_PLACE})\s*+(\()?")  # reads each character once
 _OURS = re.compile(rf"(?i)\"?(?:{'|'.join(CALLED)})\"?")
 
 REFUSED = (
@@ -27,5 +27,6 @@ def indexes_calls(text: str, calling: Callable[[str], str]) -> bool:
         calling: gives the definitions of the macros in a text that call, "" for none.
     """
     match = _INDEX.match(text)
-    called = _CALL.findall(match[1]) if match else []  # no view or column of such a name
+    words = _WORD.findall(match[1]) if match else []
+    called = [name for name, bracket in words if bracket]  # no view or column of such a name
     return any(map(_OURS.fullmatch, called)) or (bool(called) and calling(" ".join(called)) != "")

@@ -27,8 +27,10 @@ _PLAIN = r'[^\s(;"]++'  # a name without quotes
 _PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|{_PLAIN})(.*)")
 _DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|{_PLAIN})")
 _CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+(?:recursive\s++)?+"
+_PART = rf'(?:{NAME}|[^\s(;".]++)'
+_RENAME = rf"alter\s++table\s++(?:if\s++exists\s++)?+{_PART}(?:\.{_PART})*+\s++rename\s++to"
 _CHANGE = (
-    rf"(?:{_CREATE}(view|macro|function)|alter\s++view|alter\s++table\b[^;]{{0,300}}?\brename\s++to"
+    rf"(?:{_CREATE}(view|macro|function)|alter\s++view|{_RENAME}"
     r"|prepare|deallocate|attach|import\s++database|copy\s++from\s++database)\b"
 )
 _CHANGES, _CHANGES_LATER = re.compile(LEAD + _CHANGE), re.compile(rf"(?i)\b{_CHANGE}")
