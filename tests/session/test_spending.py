@@ -216,20 +216,18 @@ def test_rows_that_are_refused_before_they_are_sent_leave_their_room_to_others(g
     assert cap.spent.rows == good - over
 
 
-def test_each_request_about_a_row_is_a_row_of_the_estimate_too() -> None:
-    call = "llm_probs('{}', i, choices := ['a', 'b', 'c'], debias := 3, max_rows := %s)"
+@pytest.mark.parametrize(
+    ("call", "rows"),
+    [
+        ("llm_probs('{}', i, choices := ['a', 'b', 'c'], debias := 3, max_rows := %s)", 30),
+        ("llm_prob('Is {} odd?', i, prior := 'empty', max_rows := %s)", 13),  # three empty inputs
+    ],
+)
+def test_each_request_about_a_row_is_a_row_of_the_estimate_too(call: str, rows: int) -> None:
     with connect(engine=ScriptedEngine(), progress=False) as con:
-        with pytest.raises(SpendingError, match="this would ask about 30 rows"):
-            con.execute(f"SELECT {call % 29} FROM range(10) t(i)").fetchall()
-        assert num_answered(con.execute(f"SELECT {call % 30} FROM range(10) t(i)").fetchall()) == 10
-
-
-def test_so_are_the_empty_inputs_of_a_prior() -> None:
-    call = "llm_prob('Is {} odd?', i, prior := 'empty', max_rows := %s)"
-    with connect(engine=ScriptedEngine(), progress=False) as con:
-        with pytest.raises(SpendingError, match="this would ask about 13 rows"):
-            con.execute(f"SELECT {call % 12} FROM range(10) t(i)").fetchall()
-        assert num_answered(con.execute(f"SELECT {call % 13} FROM range(10) t(i)").fetchall()) == 10
+        with pytest.raises(SpendingError, match=f"this would ask about {rows} rows"):
+            con.execute(f"SELECT {call % (rows - 1)} FROM range(10) t(i)").fetchall()
+        assert num_answered(con.execute(f"SELECT {call % rows} FROM range(10) t(i)").fetchall()) == 10
 
 
 def test_rows_wait_for_room_that_rows_under_way_may_leave() -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_server import Answer, BatchServer, chat, prompt_of, serving
+from batch_server import Answer, BatchServer, chat, prompt_of
 
 import relserve
 from relserve.api import ENGINES
@@ -21,15 +19,6 @@ NUM_ITEMS, NUM_GROUPS = 60, 20
 _PAIR = re.compile(r"Is item (\d+) in group (\d+)\?")
 
 pytestmark = pytest.mark.filterwarnings("ignore::relserve.errors.RowsFailedWarning")
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "64")
-    with serving(BatchServer()) as one:
-        yield one
-    relserve.close_engines()
 
 
 def sure(body: dict[str, Any]) -> Answer:

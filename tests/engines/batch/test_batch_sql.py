@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from batch_server import BatchServer, by_prompt, chat, prompt_of, serving
+from batch_server import BatchServer, by_prompt, chat, prompt_of
 
 import relserve
 from relserve.api import Connection
@@ -15,15 +13,6 @@ from relserve.errors import RowError, RowsFailedWarning
 
 CLASSIFY = "llm_classify('Mood of {}?', i, choices := ['good', 'bad'])"
 MOODS = f"SELECT {CLASSIFY} FROM range(10) t(i) ORDER BY i"
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "64")
-    with serving(BatchServer()) as one:
-        yield one
-    relserve.close_engines()
 
 
 @pytest.fixture
