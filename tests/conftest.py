@@ -48,8 +48,12 @@ ONE_A_SESSION = {
 }  # fmt: skip
 # About what a test with such a mark takes, for the order in which they are begun.
 SECONDS = {"engine_of_its_own": 15.0, "package": 15.0, "performance": 3.0, "long": 1.0, "vllm": 0.5}
-settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any load")
+# The same cases in every run; `--hypothesis-profile anew` draws others.
+settings.register_profile(
+    "same", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
+settings.register_profile("anew", parent=settings.get_profile("same"), derandomize=False, print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
