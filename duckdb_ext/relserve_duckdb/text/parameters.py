@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from relserve_duckdb.text.lexical import COMMENT, DOLLARS, ESCAPED, LINE_COMMENT, NAME, OPEN_COMMENT, STRING
@@ -65,7 +66,5 @@ def numbered(text: str) -> str:
 
 def masked(text: str) -> str:
     """A text of the same length that sqlglot can take apart: `$1` is `_1`, a name."""
-    for place in find_parameters(text):
-        if text[place.start] == "$":
-            text = f"{text[: place.start]}_{text[place.start + 1 :]}"
-    return text
+    dollars = [place.start for place in find_parameters(text) if text[place.start] == "$"]
+    return "_".join(text[last + 1 : each] for last, each in pairwise([-1, *dollars, len(text)]))
