@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -45,6 +45,7 @@ _FUNCTIONS = ("macro", "function")
 _MODELS = frozenset([*CALLED, *LISTS.values(), TEXT2SQL])  # functions that ask one
 _RELATIONS = ("table", "view")
 _WITH_COLUMNS = ("table", "index")
+_BEFORE_RELATIONS = {"table": ("references",), "index": ("on", "using")}  # what stands before those names
 _SCHEMAS = frozenset(["system", "temp", "pg_catalog", "information_schema", "_pg"])
 
 
@@ -173,7 +174,7 @@ def _check_body(defined: Defined, con: duckdb.DuckDBPyConnection) -> None:
     body = defined.body
     if defined.is_table_as:
         return  # it runs once, and now
-    called = _called(body)
+    called = _called(body, _BEFORE_RELATIONS.get(defined.kind, ()))
     if defined.kind in _WITH_COLUMNS:
         _check_columns(defined.kind, called, con)
         macros: frozenset[str] = frozenset()
@@ -189,11 +190,11 @@ def _check_body(defined: Defined, con: duckdb.DuckDBPyConnection) -> None:
             )
 
 
-def _called(body: Sequence[Word]) -> frozenset[str]:
-    """The names before brackets, but for those of the tables of a foreign key and an index."""
+def _called(body: Sequence[Word], before_relations: Collection[str]) -> frozenset[str]:
+    """The names before brackets, but for those behind some words, which are names of tables."""
     called, before = set(), ""
     for word, after in pairwise(body):
-        if word.is_name and after.plain == "(" and before not in ("references", "on", "using"):
+        if word.is_name and after.plain == "(" and before not in before_relations:
             called.add(word.name)
         if word.plain != "." and after.plain != ".":
             before = word.plain

@@ -86,6 +86,7 @@ def test_an_admin_may_define_for_all(con, text):
         "CREATE MACRO third() AS main.by_another()",
         "CREATE VIEW x AS SELECT forms(1) AS q",
         "CREATE VIEW x AS SELECT over_odd() AS q",
+        "CREATE VIEW x AS SELECT 1 AS q FROM t JOIN k ON asked() = 'a'",
     ],
 )
 def test_a_macro_of_an_admins_that_tells_of_a_session_is_one_step_more(con, text):
