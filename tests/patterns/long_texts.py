@@ -39,7 +39,7 @@ def read_by_library(text: str) -> None:
     """What `Connection.execute` does before DuckDB gets it."""
     con = duckdb.connect()
     calls = IndirectCalls(con)
-    calls.is_changed_by(text)
+    calls.is_changed_by(con, text)
     calls.learn(con, text)
     with Changes().by(1, text):
         find_parameters(text + "$1")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sqlglot import TokenType, exp
 
@@ -67,13 +66,6 @@ class Item:
     start: int
     end: int
     leaves: tuple[Leaf, ...]
-
-
-def function_names(tokens: Tokens) -> set[str]:
-    """The names before brackets in a text, in lower case, but those of llm calls."""
-    pairs = pairwise(tokens)
-    names = {one.text.lower() for one, other in pairs if other.token_type is TokenType.L_PAREN}
-    return names - ROW_CALLS
 
 
 def read_item(

@@ -28,7 +28,7 @@ from sqlglot.errors import SqlglotError
 
 from relserve.linking.schema import quoted
 from relserve_duckdb.late.flow import levels, numbers_in, reaches_output
-from relserve_duckdb.late.items import Item, Kinds, NotLate, function_names, read_item
+from relserve_duckdb.late.items import ROW_CALLS, Item, Kinds, NotLate, read_item
 from relserve_duckdb.late.queries import ctes_before, limited_queries
 from relserve_duckdb.late.views import with_views
 from relserve_duckdb.rehearse.filter_shape import LATE_ROWS
@@ -38,7 +38,7 @@ from relserve_duckdb.text.parameters import find_parameters, masked
 from relserve_duckdb.text.select_items import select_items
 from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced, with_numbers
 from relserve_duckdb.text.statements import Statement, parse_tree, standing_in
-from relserve_duckdb.text.tokens import tokens_of
+from relserve_duckdb.text.tokens import function_names, tokens_of
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
@@ -179,7 +179,7 @@ class LateCalls:
         tokens = tokens_of(text)
         spans = list(select_items(tokens))
         parameters = {place.start for place in find_parameters(text)}
-        kinds = self._kinds(function_names(tokens))
+        kinds = self._kinds({*function_names(tokens)} - ROW_CALLS)
         for level in levels(query):
             for place, item in enumerate(level.select.expressions):
                 starts = {call.node.meta.get("start", -1) for call in find_calls(item)}

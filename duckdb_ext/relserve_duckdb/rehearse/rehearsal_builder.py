@@ -131,6 +131,7 @@ class RehearsalBuilder:
             self._second.interrupt()
 
     def close(self) -> None:
+        self.indirect_calls.forget(self.raw)
         if self._second is not None:
             self._second.close()
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+
+from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.text.call_limits import CALLED
-from relserve_duckdb.text.lexical import LEAD, NAME
+from relserve_duckdb.text.lexical import LEAD
+from relserve_duckdb.text.tokens import function_names, tokens_of
 
-_PLACE = rf"(?:{NAME}|\w++)"
-_INDEX = re.compile(LEAD + rf"create\s++(?:unique\s++)?+index\b.*?\bon\s++{_PLACE}(?:\.{_PLACE})*+(.*)")
-_WORD = re.compile(rf"({_PLACE})\s*+(\()?")  # reads each character once
-_OURS = re.compile(rf"(?i)\"?(?:{'|'.join(CALLED)})\"?")
+_INDEX = re.compile(LEAD + r"create\s++(?:unique\s++)?+index\b")
 
 REFUSED = (
     "an index cannot call an llm function, for it would ask a model on every INSERT; keep the answers in a "
@@ -20,13 +20,16 @@ REFUSED = (
 )
 
 
-def indexes_calls(text: str, calling: Callable[[str], str]) -> bool:
+def indexes_calls(text: str, macros: Callable[[], Collection[str]]) -> bool:
     """Whether a text is CREATE INDEX with an llm call in it.
 
     Args:
-        calling: gives the definitions of the macros in a text that call, "" for none.
+        macros: gives the names of those that call, in small letters.
     """
-    match = _INDEX.match(text)
-    words = _WORD.findall(match[1]) if match else []
-    called = [name for name, bracket in words if bracket]  # no view or column of such a name
-    return any(map(_OURS.fullmatch, called)) or (bool(called) and calling(" ".join(called)) != "")
+    if _INDEX.match(text) is None:
+        return False
+    try:
+        _, *called = function_names(tokens_of(text))  # the first one is the table's, or the index's method
+    except (SqlglotError, ValueError):
+        return False
+    return not {*CALLED, *macros()}.isdisjoint(called)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from weakref import WeakKeyDictionary
 
 import duckdb
+from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.text.call_limits import ASKING_TABLES
 from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.question_calls import TEXT2SQL
+from relserve_duckdb.text.tokens import function_names, tokens_of
 
 _VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal ORDER BY ALL"
 USERS = "NOT internal AND database_name <> '_pg'"  # and not of PostgreSQL's catalog in a server
@@ -57,7 +60,9 @@ class IndirectCalls:
         self._calling: dict[str, str] = {}  # definitions that may call, by name
         self._views: dict[str, str] = {}  # of every view
         self._macros: dict[str, str] = {}  # and macro
-        self._prepared: dict[tuple[int, str], str] = {}  # that may call, by connection and name
+        # prepared statements of each connection, as long as it is there; of all those that may call, by name
+        self._prepared_of: WeakKeyDictionary[duckdb.DuckDBPyConnection, dict[str, str]] = WeakKeyDictionary()
+        self._prepared: dict[str, str] = {}
         self._learning = threading.Lock()
         if not is_new:
             self._learn(con, has_macros=True)
@@ -65,13 +70,12 @@ class IndirectCalls:
     @property
     def _callers(self) -> dict[str, str]:
         """What may call, by name."""
-        prepared = {name: body for (_, name), body in self._prepared.items()}
-        return {**self._calling, **prepared} if prepared else self._calling
+        prepared, calling = self._prepared, self._calling
+        return _joined([*calling.items(), *prepared.items()]) if prepared else calling
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
-        lower = text.lower()
-        return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, self._callers))
+        return _mentions(text, self._callers)
 
     def calling_definitions(self, text: str) -> str:
         """The definitions of the views and macros that the text reaches and that call; "" for none.
@@ -82,32 +86,54 @@ class IndirectCalls:
 
     def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
-        known = {**self._views, **self._macros, **self._callers}
+        known = {**_joined([*self._views.items(), *self._macros.items()]), **self._callers}
         return "\n".join([text, *_reached(text, known)])
+
+    def calling_macros(self) -> list[str]:
+        """Names of the macros that may call, in small letters."""
+        calling = self._calling
+        return [name.replace('""', '"') for name, sql in self._macros.items() if _mentions(sql, calling)]
 
     def macro_definitions(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
         """The definitions of macros that the text or one of them calls, whoever made them; "" for none."""
-        return "\n".join(_reached(text, _read(con, self._all_macros), _called_in))
+        return "\n".join(_reached(text, _read(con, self._all_macros), called_in))
 
-    def is_changed_by(self, text: str) -> bool:
-        """Whether running the text may have made such a name; of several statements any may have."""
+    def is_changed_by(self, con: duckdb.DuckDBPyConnection, text: str) -> bool:
+        """Whether running the text may make such a name; of several statements any may."""
         if _CHANGES.match(text):
             return True
         end = text.find(";", 0, MOST_CHARS)
-        return 0 <= end < len(text) - 1 and _CHANGES_LATER.search(text, end, MOST_CHARS) is not None
+        if not (0 <= end < len(text) - 1 and _CHANGES_LATER.search(text, end, MOST_CHARS)):
+            return False
+        try:  # the words may stand in data
+            return any(_CHANGES.match(each.query) for each in con.extract_statements(text))
+        except (duckdb.Error, UnicodeError):
+            return True  # running it will say what is wrong
 
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
         """Learn what a statement that has just run made; its result stays to be read."""
         if match := _PREPARE.match(text) or _DEALLOCATE.match(text):
-            self._learn_prepared((id(con), _inside(match[1])), match[2] if match.re is _PREPARE else "")
+            self._learn_prepared(con, _inside(match[1]), match[2] if match.re is _PREPARE else "")
         elif match := _CHANGES.match(text):
             self._learn(con, has_macros=(match[1] or "").lower() != "view")
 
-    def _learn_prepared(self, key: tuple[int, str], body: str) -> None:
+    def forget(self, con: duckdb.DuckDBPyConnection) -> None:
+        """A connection is closed, and with it go its prepared statements."""
+        with self._learning:
+            if self._prepared_of.pop(con, None):
+                self._find_prepared()
+
+    def _learn_prepared(self, con: duckdb.DuckDBPyConnection, name: str, body: str) -> None:
         """A prepared statement has this body now; "" for none. A view or macro of its name stays known."""
         with self._learning:
-            left = {each: sql for each, sql in self._prepared.items() if each != key}
-            self._prepared = {**left, key: body} if self.mentions(body) else left
+            known = {each: sql for each, sql in self._prepared_of.get(con, {}).items() if each != name}
+            self._prepared_of[con] = {**known, name: body} if body else known
+            self._find_prepared()
+
+    def _find_prepared(self) -> None:
+        """Find the prepared statements that may call, as views and macros are now."""
+        prepared = [each for own in self._prepared_of.values() for each in own.items()]
+        self._prepared = _joined(each for each in prepared if _mentions(each[1], self._calling))
 
     def _learn(self, con: duckdb.DuckDBPyConnection, has_macros: bool) -> None:
         """Read the views, and the macros, which takes DuckDB ten times as long."""
@@ -117,28 +143,43 @@ class IndirectCalls:
                 self._macros = _read(con, self._all_macros) if has_macros else self._macros
             except duckdb.Error:
                 return  # inside an aborted transaction nothing can be asked
-            found = {**self._views, **self._macros}
-            num_known = -1
-            while num_known != len(self._calling):  # views over views
-                num_known = len(self._calling)
-                calling = {name: sql for name, sql in found.items() if self.mentions(sql)}
-                self._calling = {**self._calling, **calling}
+            found, calling = _joined([*self._views.items(), *self._macros.items()]), self._calling
+            while more := {
+                name: sql for name, sql in found.items()
+                if calling.get(name) != sql and _mentions(sql, calling)
+            }:  # fmt: skip
+                calling = {**calling, **more}  # views over views
+            self._calling = calling
+            self._find_prepared()
+
+
+def _mentions(text: str, callers: Collection[str]) -> bool:
+    lower = text.lower()
+    return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, callers))
 
 
 def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     """Definitions by name; in several schemas, and with several lists of parameters, a name has several."""
-    found: dict[str, str] = {}
-    for name, sql in con.sql(query).fetchall():
-        key = name.lower().replace('"', '""')
-        before = found.get(key)
-        found[key] = sql or "" if before is None else f"{before}\n{sql or ''}"
-    return found
+    rows = con.sql(query).fetchall()
+    return _joined((name.lower().replace('"', '""'), sql or "") for name, sql in rows)
 
 
-def _called_in(text: str, names: Collection[str]) -> list[str]:
-    """Those of some names that stand before a bracket in a text."""
+def _joined(definitions: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Texts by name, of several one after another."""
+    found: dict[str, list[str]] = {}
+    for name, sql in definitions:
+        found.setdefault(name, []).append(sql)
+    return {name: "\n".join(texts) for name, texts in found.items()}
+
+
+def called_in(text: str, names: Collection[str]) -> list[str]:
+    """Those of some names that stand before a bracket in a text; in one that cannot be read, at all."""
     found = names_in(text, names)
-    return [name for name in found if re.search(rf'(?<!\w){re.escape(name)}"?\s*+\(', text)]
+    try:
+        called = function_names(tokens_of(text)) if found else ()
+    except SqlglotError:
+        return found
+    return [name for name in found if name.replace('""', '"') in called]
 
 
 def _inside(name: str) -> str:

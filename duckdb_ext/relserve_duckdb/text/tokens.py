@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from sqlglot import Token, TokenType
@@ -36,6 +37,12 @@ def tokens_of(text: str) -> Tokens:
         sqlglot.errors.SqlglotError: sqlglot cannot read it.
     """
     return list(_Tokenizer(DuckDB()).tokenize(masked(text)))
+
+
+def function_names(tokens: Tokens) -> list[str]:
+    """The names before brackets, in small letters; that of a table before its columns, too."""
+    pairs = pairwise(tokens)
+    return [name.text.lower() for name, after in pairs if after.token_type is TokenType.L_PAREN]
 
 
 def closing(tokens: Tokens, opening: int) -> int:

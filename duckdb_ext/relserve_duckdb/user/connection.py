@@ -100,7 +100,7 @@ class Connection:
         with self._lock:
             self._result_owner.take()
             self._leave_result()
-            if self.asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
+            if self.asks_nothing(query) and not self._indirect_calls.is_changed_by(self.raw, query):
                 self._asks = False
                 self._state.start_statement()
                 with self.changing(query):
@@ -319,7 +319,7 @@ class Connection:
 
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
-            if self.asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
+            if self.asks_nothing(query) and not self._indirect_calls.is_changed_by(self.raw, query):
                 with self.changing(query):
                     found = variables.call(self.raw.sql, query, **kwargs)
                 reading = self._runner.reading_of(variables, query)

@@ -264,7 +264,7 @@ class Runner:
         """
         self.start(statement.text)
         self._look(statement.text)
-        if indexes_calls(statement.text, self.indirect_calls.calling_definitions):
+        if indexes_calls(statement.text, self.indirect_calls.calling_macros):
             raise UsageError(REFUSED)
         with self.watching():
             if statement.plans_only:
@@ -280,8 +280,7 @@ class Runner:
                 self.state.run.check_cancel()
                 with self.state.changing(statement.text):
                     result = ended(variables.call(run, statement.runnable))
-        if self.indirect_calls.is_changed_by(statement.text):
-            self.indirect_calls.learn(self.raw, statement.text)
+        self.indirect_calls.learn(self.raw, statement.text)
         return result
 
     def _look_at_spending(self, statement: Statement, explain: Callable[[], Explanation]) -> None:

@@ -50,4 +50,6 @@ def test_an_index_over_a_call_is_refused_in_plain_words(index: str) -> None:
         ours.execute("CREATE SCHEMA s; CREATE VIEW s.t AS SELECT llm('{}', a) FROM main.t")
         ours.execute("CREATE VIEW a AS FROM s.t")
         ours.execute("CREATE INDEX a ON main.t (a)")  # views of such names are another matter
+        ours.execute("PREPARE lower AS SELECT llm('{}', 1); CREATE OR REPLACE MACRO rate(x) AS upper(x)")
+        ours.execute("CREATE INDEX b ON t (lower(a), (rate(a) || ' llm(a)')) -- not llm(a)")
         assert engine.num_prompts == 0
