@@ -9,10 +9,9 @@ from relserve.session.session import Session
 from relserve.text2sql.catalog.relations import in_transaction
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.questions.asker import Pipeline
-from relserve_duckdb.udf.client import Client
+from relserve_duckdb.udf.client import Client, NoVariables
 from relserve_duckdb.user.connection import Connection
 from relserve_duckdb.user.python_client import PythonClient
-from relserve_duckdb.user.variables import NoVariables
 
 __all__ = ["Client", "Connection", "Description", "NoVariables", "Pipeline", "attach"]
 

@@ -80,7 +80,7 @@ class Explainer:
         # raises, as DuckDB does, while an unread result is open: rehearsing would end it
         self.raw.sql("SELECT 1").fetchall()
         statement = self.late_calls.rewritten(variables, statement, parameters)
-        statement, parameters = self.rehearsals.executed(statement, parameters)
+        variables, statement, parameters = self.rehearsals.executed(variables, statement, parameters)
         if not self._calls_llm(statement):
             return Explanation(())
         if statement.plans_only:

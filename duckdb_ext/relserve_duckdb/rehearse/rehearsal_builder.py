@@ -19,7 +19,7 @@ from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
 from relserve_duckdb.text.plans import BOUND_PLAN, may_call
 from relserve_duckdb.text.quoted_errors import EXPLAINED
 from relserve_duckdb.text.statements import Statement
-from relserve_duckdb.udf.client import Variables
+from relserve_duckdb.udf.client import NoVariables, Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.udf.plan_only import plan_only
@@ -92,13 +92,19 @@ class RehearsalBuilder:
 
         return Rehearsal(plan, batches, self._is_independent(statement), shape, evaluate, calls)
 
-    def executed(self, statement: Statement, parameters: Any) -> tuple[Statement, Any]:
-        """The prepared statement that an EXECUTE runs, and its values; any other statement as it is."""
+    def executed(
+        self, variables: Variables, statement: Statement, parameters: Any
+    ) -> tuple[Variables, Statement, Any]:
+        """The prepared statement that an EXECUTE runs, and its values; any other statement as it is.
+
+        What a variable was when the statement was prepared nobody knows, so it may name none.
+        """
         try:
-            return executed(self.raw, statement.text) or (statement, parameters)
+            if found := executed(self.raw, statement.text):
+                return NoVariables(), *found
         except duckdb.Error as error:  # running it will say so
             log.debug("not read as the statement that was prepared: %s", error)
-            return statement, parameters
+        return variables, statement, parameters
 
     def of_relation(self, relation: duckdb.DuckDBPyRelation, statement: Statement) -> Rehearsal:
         """How to rehearse a relation, whose text is `statement`.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from types import FrameType
 from typing import Any, Protocol
 
 from relserve.session.history import History
 from relserve.session.progress import Progress
+
+_NAME = "__relserve_call"
+_CALL = compile(f"{_NAME}()", "<relserve>", "eval")
 
 
 class Variables(Protocol):
@@ -19,6 +23,24 @@ class Variables(Protocol):
 
     def one_shot(self) -> list[str]:
         """Names of variables that can be read only once, such as a RecordBatchReader."""
+
+
+class NoVariables:
+    """Of a caller without a Python frame, such as a client of a server: a text can name none."""
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """function(*args, **kwargs), with no variable in its caller's frame."""
+        return call_among({}, {}, partial(function, *args, **kwargs))
+
+    def one_shot(self) -> list[str]:
+        """None."""
+        return []
+
+
+def call_among(shared: dict[str, Any], own: dict[str, Any], function: Callable[[], Any]) -> Any:
+    """Call a partial, which adds no Python frame, from a frame with these global and local variables."""
+    own[_NAME] = function
+    return eval(_CALL, shared, own)
 
 
 class Teller(Protocol):

@@ -312,7 +312,7 @@ class Runner:
         return "llm" in whole or TEXT2SQL in whole
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
-        statement, parameters = self.rehearsals.executed(statement, parameters)
+        variables, statement, parameters = self.rehearsals.executed(variables, statement, parameters)
         if statement.rehearsal and self.prefetches and self._may_ask(statement):
             self._prefetch(partial(self.rehearsals.of_statement, variables, statement, parameters))
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from relserve_duckdb.udf.client import call_among
 from relserve_duckdb.user.relation import Relation, unwrapped
-
-_NAME = "__relserve_call"
-_CALL = compile(f"{_NAME}()", "<relserve>", "eval")
 
 
 class FrameVariables:
@@ -27,30 +25,12 @@ class FrameVariables:
             name: unwrapped(value) if type(value) is Relation else value  # DuckDB could not scan the proxy
             for name, value in self._frame.f_locals.items()
         }
-        return _call_among(self._frame.f_globals, space, partial(function, *args, **kwargs))
+        return call_among(self._frame.f_globals, space, partial(function, *args, **kwargs))
 
     def one_shot(self) -> list[str]:
         """Names of variables that can be read only once, such as a RecordBatchReader."""
         both = {**self._frame.f_globals, **self._frame.f_locals}
         return [name for name, value in both.items() if is_one_shot(value)]
-
-
-class NoVariables:
-    """Of a caller without a Python frame, such as a client of a server: a text can name none."""
-
-    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """function(*args, **kwargs), with no variable in its caller's frame."""
-        return _call_among({}, {}, partial(function, *args, **kwargs))
-
-    def one_shot(self) -> list[str]:
-        """None."""
-        return []
-
-
-def _call_among(shared: dict[str, Any], own: dict[str, Any], function: Callable[[], Any]) -> Any:
-    """Call a partial, which adds no Python frame, from a frame with these global and local variables."""
-    own[_NAME] = function
-    return eval(_CALL, shared, own)
 
 
 def is_one_shot(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from scripted_filters import made_of, passes, passing
 from sql_fixtures import Made, make
@@ -215,3 +216,31 @@ def test_statements_that_two_cursors_prepared_under_one_name_are_two() -> None:
     assert other.execute("EXECUTE p").fetchall() == [(1,)]
     with pytest.raises(SpendingError, match="this would ask about 5,000 rows"):
         made.con.execute("EXECUTE p")
+
+
+def test_caps_of_a_statement_that_another_cursor_has_prepared_otherwise_are_seen() -> None:
+    made = make(tables=False)
+    with made.con.cursor() as other:
+        made.con.execute("PREPARE p AS SELECT llm('n {}', i, max_rows := 9) FROM range(5000) t(i)")
+        other.execute("PREPARE p AS SELECT llm('n {}', i) FROM range(5000) t(i)")
+        other.execute("PREPARE another AS SELECT llm('n {}', 1)")
+        with pytest.raises(SpendingError, match="this would ask about 5,000 rows"):
+            made.con.execute("EXECUTE p")
+        assert made.con._indirect_calls.mentions("EXECUTE another")
+    assert not made.con._indirect_calls.mentions("EXECUTE another"), "it is gone with its cursor"
+
+
+def test_a_prepared_statement_reads_the_variable_of_its_time() -> None:
+    made = make(tables=False)
+
+    def prepare() -> None:
+        rows_of = pa.table({"x": ["mine"]})  # noqa: F841 (DuckDB finds it by name)
+        made.con.execute("PREPARE p AS SELECT llm('n {}', x) FROM rows_of")
+
+    def run() -> list[tuple[str]]:
+        rows_of = pa.table({"x": ["another"] * 9})  # noqa: F841
+        return list(made.con.execute("EXECUTE p").fetchall())
+
+    prepare()
+    assert len(run()) == 1
+    assert [prompt for each in made.engine.submissions for prompt in each.prompts] == ["n mine"]
