@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,11 +14,12 @@ from relserve.call.options import FUNCTIONS
 from relserve.errors import UsageError
 from relserve_duckdb.fresh.tables import OwnTable
 from relserve_duckdb.text.calls import LlmCall, check_call, constant, find_calls
+from relserve_duckdb.text.indirect_calls import called_in
 
-_VOLATILE = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Rand, exp.Uuid)
-_VOLATILE_NAMES = frozenset(
-    "now today random uuid gen_random_uuid uuidv4 uuidv7 nextval currval getvariable".split()
-)
+_VOLATILE = (  # which are no names before brackets
+    exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime, exp.Localtimestamp,
+    exp.Rand, exp.Uuid,
+)  # fmt: skip
 
 
 class ColumnExpression(NamedTuple):
@@ -38,12 +39,17 @@ class ColumnExpression(NamedTuple):
 
 
 def read_expression(
-    text: str, table: OwnTable, column: str, macros: Mapping[str, Sequence[str]]
+    text: str,
+    table: OwnTable,
+    column: str,
+    macros: Mapping[str, Sequence[str]],
+    volatile: Collection[str] = (),
 ) -> ColumnExpression:
     """Read the expression of a table's column.
 
     Args:
-        macros: the bodies of users' macros by their names in small letters.
+        macros: the bodies of users' macros by their names in small letters, with each quote twice.
+        volatile: functions that DuckDB says give another value in the next statement.
 
     Raises:
         UsageError: it is no expression over the table's other columns, or a call in it is wrong.
@@ -61,10 +67,12 @@ def read_expression(
         raise UsageError(f"{shown} has a name of its own: leave AS out of {text}")
     if tree.find(exp.Query):
         raise UsageError(f"{shown} reads another table, whose changes nobody would see: leave the SELECT out")
-    bodies = _bodies(tree, macros)
+    texts, bodies = _bodies(text, macros)
     if any(map(_reads_a_table, bodies)):
         raise UsageError(f"{shown} calls a macro that reads another table, whose changes nobody would see")
-    if any(_is_volatile(node) for each in (tree, *bodies) for node in each.walk()):
+    if any(called_in(each.lower(), volatile) for each in texts) or any(
+        each.find(*_VOLATILE) for each in (tree, *bodies)
+    ):
         raise UsageError(f"{shown} gives another value each time: leave the clock and random numbers out")
     inputs = _inputs(tree, table, column)
     if not inputs:
@@ -77,15 +85,18 @@ def read_expression(
     return ColumnExpression(text.strip(), tree.sql("duckdb", comments=False), inputs, models or (None,))
 
 
-def _bodies(tree: exp.Expr, macros: Mapping[str, Sequence[str]]) -> list[exp.Expr]:
-    """The bodies of the macros that an expression calls, and of those that they call."""
-    left, trees = dict(macros), [tree]
-    for each in trees:
-        names = {node.name.lower() for node in each.find_all(exp.Anonymous)} & left.keys()
-        for body in [body for name in sorted(names) for body in left.pop(name)]:
+def _bodies(text: str, macros: Mapping[str, Sequence[str]]) -> tuple[list[str], list[exp.Expr]]:
+    """The text, with the bodies of the macros that it calls and that they call; and these bodies, parsed.
+
+    By the texts: sqlglot takes some names, such as initcap, for functions of its own.
+    """
+    left, texts, trees = dict(macros), [text], []
+    for each in texts:
+        for body in [body for name in sorted(called_in(each.lower(), left)) for body in left.pop(name)]:
+            texts.append(body)
             with suppress(SqlglotError, RecursionError):  # then only its text tells that it has changed
                 trees.append(sqlglot.parse_one(f"SELECT ({body}\n)", read="duckdb").expressions[0])
-    return trees[1:]
+    return texts, trees
 
 
 def _reads_a_table(body: exp.Expr) -> bool:
@@ -110,12 +121,6 @@ def _inputs(tree: exp.Expr, table: OwnTable, column: str) -> tuple[str, ...]:
     )
     return tuple(
         each for each in table.columns if each.lower() != own and (takes_all or each.lower() in names)
-    )
-
-
-def _is_volatile(node: exp.Expr) -> bool:
-    return isinstance(node, _VOLATILE) or (
-        isinstance(node, exp.Anonymous) and node.name.lower() in _VOLATILE_NAMES
     )
 
 

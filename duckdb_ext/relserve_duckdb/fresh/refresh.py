@@ -40,6 +40,11 @@ _MACROS = (
     "SELECT function_name, macro_definition FROM system.main.duckdb_functions() "
     f"WHERE macro_definition IS NOT NULL AND function_type = 'macro' AND {USERS}"
 )
+_VOLATILE = (
+    "SELECT function_name FROM system.main.duckdb_functions() "
+    "WHERE function_type = 'scalar' AND function_name <> 'error' GROUP BY ALL "
+    "HAVING system.main.bool_and(stability <> 'CONSISTENT')"
+)
 
 Ask = Callable[[str], None]  # runs a statement, whose rows are asked first
 Explain = Callable[[str], Explanation]
@@ -169,7 +174,8 @@ class FreshColumns:
             )
         hosts = self.state.session.model_hosts
         hosts.note(call.expression or "")
-        expression = read_expression(written, table, column, _macros(self.raw))
+        volatile = [name for (name,) in self.raw.execute(_VOLATILE).fetchall()]
+        expression = read_expression(written, table, column, _macros(self.raw), volatile)
         for model in expression.models:
             hosts.check(model)
         return self._planned(call, table, column, expression, before)
@@ -306,7 +312,7 @@ def _macros(con: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     found = defaultdict[str, list[str]](list)
     for name, body in con.execute(_MACROS).fetchall():
         if name not in NAMES:
-            found[name.lower()].append(body)
+            found[name.lower().replace('"', '""')].append(body)
     return found
 
 
