@@ -28,6 +28,7 @@ class RelRecord(RelState):
         num_announced: rows that its client says it has, or seen if more; `num_rows` is what is believed.
         running: its running rows by request id.
         lengths: what its rows' outputs are taken to be.
+        num_expected: rows of which `longest_output` is the longest.
         is_known: whether news told of it.
         num_paused: rows that await the next piece of a streamed input; neither waiting nor running.
         num_finished: rows that were answered; num_aborted of them ended without an answer.
@@ -38,6 +39,7 @@ class RelRecord(RelState):
     num_announced: int = 0
     running: dict[str, HostRequest] = field(default_factory=dict, repr=False)
     lengths: RelLengths = field(default_factory=lambda: CapLengths(1), repr=False)
+    num_expected: int = 0
     is_known: bool = False
     num_paused: int = 0
     num_finished: int = 0
@@ -91,14 +93,16 @@ class RelRecord(RelState):
     def _expect_outputs(self, most: int, least: int) -> None:
         """Bring up to date what outputs are taken to be; those that decode gave so many tokens so far."""
         lengths = self.lengths
-        lengths.renew(most, self._given)
+        if lengths.renew(most, self._given) or self.num_rows != self.num_expected:
+            self.row_output, self.seen_output = lengths.row, lengths.seen
+            self.longest_output, self.num_expected = lengths.longest_left(0, self.num_rows), self.num_rows
         if most >= self.output_cap:  # the client's word, which a row has belied
             self.output_cap = DISBELIEF * (most + 1)
-        self.row_output, self.seen_output = lengths.row, lengths.seen
-        self.longest_output = lengths.longest_left(0, self.num_rows)
         self.max_decode_left = lengths.longest_left(least, self.num_decoding) if self.num_decoding else 0.0
 
     def _given(self) -> Iterable[tuple[int, int]]:
+        if len(self.running) == 1:
+            return [(r.num_output_tokens, 1) for r in self.running.values() if not r.is_prefill_chunk]
         return Counter(r.num_output_tokens for r in self.running.values() if not r.is_prefill_chunk).items()
 
 

@@ -158,17 +158,19 @@ class RelQueryPlanner:
 
     def _split(self, decision: StepDecision) -> tuple[list[HostRequest], list[HostRequest]]:
         """The running rows in order of urgency: those that may run, and those that are held back."""
-        rel_of = self.ledger.rel_of
+        rel_of, held = self.ledger.rel_of, decision.held_requests
         running = self._by_urgency(self.scheduler.running, decision)
         if decision.holds_nothing_back:
             return running, []
+        all_decode = decision.decode is None and not held
         shown: list[HostRequest] = []
         held_back: list[HostRequest] = []
         for request in running:
-            rel_id = rel_of(request).rel_id
-            may_run = decision.prefills(rel_id) if request.is_prefill_chunk else decision.decodes(rel_id)
-            is_held = request.request_id in decision.held_requests
-            (shown if may_run and not is_held else held_back).append(request)
+            if request.is_prefill_chunk:
+                may_run = decision.prefills(rel_of(request).rel_id)
+            else:
+                may_run = all_decode or decision.decodes(rel_of(request).rel_id)
+            (shown if may_run and request.request_id not in held else held_back).append(request)
         return shown, held_back
 
     def _with_victims(
@@ -179,9 +181,11 @@ class RelQueryPlanner:
         One that is less urgent then loses its memory before a decode does.
         """
         halves = [request for request in held_back if request.is_prefill_chunk]
+        if not halves:
+            return shown, held_back
         size = self.scheduler.block_size
         needed = sum([not r.is_prefill_chunk and r.num_computed_tokens % size == 0 for r in shown])
-        if not halves or needed * size <= host.num_free_kv_tokens(self.scheduler):
+        if needed * size <= host.num_free_kv_tokens(self.scheduler):
             return shown, held_back
         return self._by_urgency(shown + halves, decision), [r for r in held_back if not r.is_prefill_chunk]
 

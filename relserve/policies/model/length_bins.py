@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -64,13 +65,18 @@ class LengthCounts:
     @property
     def longest(self) -> int:
         """The longest output that is remembered, of rows that ended or go on; 0 where there is none."""
-        places = np.flatnonzero((self.ends + self.cuts) / self._weight + self.alive > RARE)
+        rows = (self.ends + self.cuts) / self._weight + self.alive if self.num_ended else self.alive
+        places = (rows > RARE).nonzero()[0]
         return EDGES[int(places[-1]) + 1] if len(places) else 0
 
     def hazards(self, prior: Floats, num_rows: float) -> Floats:
         """In each bin, the share that ends of the rows that get there, a prior counting as so many rows."""
+        if not self.num_ended:  # as of most relQueries of a row
+            reached = self.alive[::-1].cumsum()[::-1] - self.alive / 2
+            none_ended: Floats = num_rows * prior / (reached + num_rows)
+            return none_ended
         ends, goes_on = self.ends / self._weight, self.cuts / self._weight + self.alive
-        reached = np.cumsum((ends + goes_on)[::-1])[::-1] - goes_on / 2
+        reached = (ends + goes_on)[::-1].cumsum()[::-1] - goes_on / 2
         found: Floats = (ends + num_rows * prior) / (reached + num_rows)
         return found
 
@@ -99,7 +105,8 @@ class LengthCounts:
                 if not 0.0 <= float(count) < 1e6:
                     raise ValueError(f"{count} rows")
                 rows[bin_of(min(max(int(tokens), 1), LONGEST))] += float(count)
-        self.num_ended = int(self.ends.sum() + self.cuts.sum())
+        total = self.ends.sum() + self.cuts.sum()
+        self.num_ended = max(int(total), int(total > 0))
 
 
 class LengthTable(NamedTuple):
@@ -118,13 +125,23 @@ class LengthTable(NamedTuple):
     @classmethod
     def of(cls, hazards: Floats, limit: int, seen: int) -> LengthTable:
         """From hazards to the share that has ended by each edge, and the mean of what is left."""
-        num_bins = bin_of(limit) + 1
-        hazards = hazards[:num_bins]
-        alive = np.maximum(np.concatenate(([1.0], np.cumprod(1.0 - hazards))), 1e-9)
-        widths = _WIDTHS[:num_bins].copy()
-        widths[-1] = limit - EDGES[num_bins - 1]
+        widths, less_one, twice = _widths(limit)
+        num_bins = len(widths)
+        alive = np.ones(num_bins + 1)
+        (1.0 - hazards[:num_bins]).cumprod(out=alive[1:])
+        np.maximum(alive, 1e-9, out=alive)
+        starts, ended = alive[:-1], 1.0 - alive
         # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
-        tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
-        remaining = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
+        tokens = widths * (starts - (starts - alive[1:]) * less_one / twice)
+        remaining = tokens[::-1].cumsum()[::-1] / starts
         by_given = np.maximum(np.interp(_GIVEN[:limit], _STARTS[:num_bins], remaining), 1.0)
-        return cls((1.0 - alive).tolist(), float(remaining[0]), by_given.tolist(), float(min(seen, limit)))
+        return cls(ended.tolist(), float(remaining[0]), by_given.tolist(), float(min(seen, limit)))
+
+
+@lru_cache(maxsize=64)
+def _widths(limit: int) -> tuple[Floats, Floats, Floats]:
+    """Of the bins up to a limit: their widths, these less one, and twice these."""
+    num_bins = bin_of(limit) + 1
+    widths = _WIDTHS[:num_bins].copy()
+    widths[-1] = limit - EDGES[num_bins - 1]
+    return widths, widths - 1, 2 * widths

@@ -13,10 +13,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol
 
-from relserve.policies.model.length_bins import EDGES, GUESS, LengthCounts, LengthTable, bin_of
+from relserve.policies.model.length_bins import EDGES, GUESS, Floats, LengthCounts, LengthTable, bin_of
 
 Given = Callable[[], Iterable[tuple[int, int]]]  # tokens given so far, and how many rows gave so many
 
@@ -55,8 +54,11 @@ class RelLengths(Protocol):
     def ended(self, tokens: int, is_whole: bool) -> None:
         """A row ended; not `is_whole` where its cap or an abort cut it short."""
 
-    def renew(self, most: int, given: Given) -> None:
-        """Take account of what ended, and of rows that go on; the longest has given `most` tokens."""
+    def renew(self, most: int, given: Given) -> bool:
+        """Take account of what ended, and of rows that go on; the longest has given `most` tokens.
+
+        Gives whether what is told of a row by what it has given may be other than before.
+        """
 
     def allow(self, cap: int) -> None:
         """A row may give up to so many tokens."""
@@ -87,10 +89,11 @@ class CapLengths:
     def ended(self, tokens: int, is_whole: bool) -> None:
         """See `RelLengths.ended`."""
 
-    def renew(self, most: int, given: Given) -> None:
+    def renew(self, most: int, given: Given) -> bool:
         """See `RelLengths.renew`; a cap that a row exceeds is believed no more."""
         if most >= len(self.expected_left):
             self.allow(DISBELIEF * (most + 1))
+        return True
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""
@@ -119,6 +122,8 @@ class LengthLearner:
         self.kinds: OrderedDict[str, LengthCounts] = OrderedDict()
         self.general = LengthCounts(GENERAL_MEMORY)
         self._shared: OrderedDict[tuple[str | None, int], _Shared] = OrderedDict()
+        self._hazards, self._num_in_hazards = GUESS, -1
+        self._of_one_row: dict[tuple[int, int], LengthTable] = {}
 
     def of(self, kind: str | None, cap: int, likely: int | None = None) -> LearntLengths:
         """For a relQuery that comes.
@@ -131,7 +136,7 @@ class LengthLearner:
         """
         limit = max(cap if likely is None else min(likely, cap), 1)
         rows = None if kind is None else self._rows_of(kind)
-        return LearntLengths(rows, self.general, cap, limit, partial(self._beginning, kind, rows))
+        return LearntLengths(self, kind, rows, cap, limit)
 
     def _rows_of(self, kind: str) -> LengthCounts:
         rows = self.kinds.pop(kind, None) or LengthCounts(KIND_MEMORY)
@@ -140,13 +145,32 @@ class LengthLearner:
             self.kinds.popitem(last=False)
         return rows
 
-    def _beginning(self, kind: str | None, rows: LengthCounts | None, limit: int) -> LengthTable:
+    def hazards(self) -> Floats:
+        """Those of all kinds; counted anew only when a row has ended since."""
+        if self._num_in_hazards != self.general.num_ended:
+            self._hazards = self.general.hazards(GUESS, GUESS_ROWS)
+            self._num_in_hazards = self.general.num_ended
+            self._of_one_row = {}
+        return self._hazards
+
+    def of_one_row(self, given: int, limit: int) -> LengthTable:
+        """For a relQuery of no kind of which one row runs and none ended; several share it."""
+        hazards, key = self.hazards(), (bin_of(given + 1), limit)
+        table = self._of_one_row.get(key)
+        if table is None:
+            row = LengthCounts(1e9)
+            row.alive[key[0]] = 1.0
+            hazards = row.hazards(row.hazards(hazards, GENERAL_ROWS), KIND_ROWS)
+            table = self._of_one_row[key] = LengthTable.of(hazards, limit, row.longest)
+        return table
+
+    def beginning(self, kind: str | None, rows: LengthCounts | None, limit: int) -> LengthTable:
         """What a relQuery is taken to give of which nothing has run: tens of thousands may come at once."""
         num_ended = (self.general if rows is None else rows).num_ended
         shared = self._shared.pop((kind, limit), None)
         is_old = shared is None or num_ended - shared.num_ended > RENEW_AFTER * shared.num_ended
         if shared is None or is_old or (rows is not None and shared.num_users >= SHARED):
-            general = self.general.hazards(GUESS, GUESS_ROWS)
+            general = self.hazards()
             hazards = general if rows is None else rows.hazards(general, GENERAL_ROWS)
             seen = 0 if rows is None else rows.longest
             shared = _Shared(LengthTable.of(hazards, limit, seen), num_ended)
@@ -179,37 +203,21 @@ class LengthLearner:
 
 
 class LearntLengths:
-    """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`."""
+    """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`.
+
+    Attributes:
+        row, expected_left, seen: see `RelLengths`.
+    """
 
     def __init__(
-        self,
-        kind: LengthCounts | None,
-        general: LengthCounts,
-        cap: int,
-        limit: int,
-        beginning: Callable[[int], LengthTable],
+        self, learner: LengthLearner, kind: str | None, rows: LengthCounts | None, cap: int, limit: int
     ) -> None:
-        self._own: LengthCounts | None = None  # until a row has run
-        self._kind, self._general = kind, general
+        self._learner, self._kind_name = learner, kind
+        self._own: LengthCounts | None = None  # until a row has run beside others or has ended
+        self._kind = rows
         self._cap, self._limit = max(cap, 1), limit
-        self._num_known, self._top = 0 if kind is None else kind.num_ended, -1
-        self._num_general = general.num_ended
-        self._beginning, self._table = beginning, beginning(limit)
-
-    @property
-    def row(self) -> float:
-        """See `RelLengths.row`."""
-        return self._table.row
-
-    @property
-    def expected_left(self) -> Sequence[float]:
-        """See `RelLengths.expected_left`."""
-        return self._table.expected_left
-
-    @property
-    def seen(self) -> float:
-        """See `RelLengths.seen`."""
-        return self._table.seen
+        self._top = -1
+        self._take(learner.beginning(kind, rows, limit))
 
     @property
     def is_outdated(self) -> bool:
@@ -218,7 +226,7 @@ class LearntLengths:
             return False
         if self._kind is not None and self._kind.num_ended:
             return self._kind.num_ended > 2 * self._num_known
-        return self._general.num_ended > 2 * self._num_general
+        return self._learner.general.num_ended > 2 * self._num_general
 
     def ended(self, tokens: int, is_whole: bool) -> None:
         """See `RelLengths.ended`."""
@@ -226,28 +234,33 @@ class LearntLengths:
         place = bin_of(max(tokens, 1))
         own.add(place, is_whole)
         kind.add(place, is_whole)
-        self._general.add(place, is_whole, min(1.0, KIND_VOICE / kind.num_ended))
+        self._learner.general.add(place, is_whole, min(1.0, KIND_VOICE / kind.num_ended))
 
-    def renew(self, most: int, given: Given) -> None:
+    def renew(self, most: int, given: Given) -> bool:
         """See `RelLengths.renew`; does nothing while there is little news."""
         num_new = 0 if self._kind is None else self._kind.num_ended - self._num_known
         top = (most + 1).bit_length() if most >= 0 else -1
         if num_new <= RENEW_AFTER * self._num_known and top == self._top and not self.is_outdated:
-            return
+            return False
         self._top = top
         if self._own is None and most < 0:  # nothing of it has run
-            self._num_known = 0 if self._kind is None else self._kind.num_ended
-            self._num_general, self._table = self._general.num_ended, self._beginning(self._limit)
-            return
+            self._take(self._learner.beginning(self._kind_name, self._kind, self._limit))
+            return True
+        if most >= self._limit:
+            self._limit = self._cap if most < self._cap else DISBELIEF * (most + 1)
+        rows = list(given())
+        if self._kind is None and rows == [(most, 1)]:
+            self._take(self._learner.of_one_row(most, self._limit))
+            return True
         own, kind = self._levels()
         kind.alive -= own.alive
         own.alive[:] = 0.0
-        for tokens, num_rows in given():
+        for tokens, num_rows in rows:
             own.alive[bin_of(tokens + 1)] += num_rows
         kind.alive += own.alive
-        if most >= self._limit:
-            self._limit = self._cap if most < self._cap else DISBELIEF * (most + 1)
-        self._tabulate(own, kind)
+        hazards = own.hazards(kind.hazards(self._learner.hazards(), GENERAL_ROWS), KIND_ROWS)
+        self._take(LengthTable.of(hazards, self._limit, kind.longest))
+        return True
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""
@@ -257,21 +270,21 @@ class LearntLengths:
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""
-        ends = self._table.ends
-        alive = LAST_ALIVE / max(num_rows, 1) * self._alive_at(tokens)
+        ends, limit = self._ends, self._limit
+        place = min(bin_of(tokens) + 1, len(ends) - 1) if tokens else 0
+        alive = 1.0 - ends[place]
+        alive = LAST_ALIVE / max(num_rows, 1) * (alive if alive > 1e-9 else 1e-9)
         place = bisect_left(ends, 1.0 - alive)
         if place >= len(ends):
-            longest = float(self._limit)
-        else:
+            longest = float(limit)
+        elif place:
             before, after = ends[place - 1], ends[place]
-            part = (1.0 - alive - before) / (after - before) if place else 0.0
-            longest = EDGES[place - 1] + part * (EDGES[place] - EDGES[place - 1]) if place else 1.0
-        return float(max(min(longest, self._limit) - tokens, 1.0))
-
-    def _alive_at(self, tokens: int) -> float:
-        ends = self._table.ends
-        place = min(bin_of(tokens) + 1, len(ends) - 1) if tokens else 0
-        return max(1.0 - float(ends[place]), 1e-9)
+            part = (1.0 - alive - before) / (after - before)
+            longest = EDGES[place - 1] + part * (EDGES[place] - EDGES[place - 1])
+        else:
+            longest = 1.0
+        left = (longest if longest < limit else limit) - tokens
+        return float(left) if left > 1.0 else 1.0
 
     def _levels(self) -> tuple[LengthCounts, LengthCounts]:
         """Its own rows and those of its kind."""
@@ -281,8 +294,8 @@ class LearntLengths:
             self._kind = LengthCounts(KIND_MEMORY)
         return self._own, self._kind
 
-    def _tabulate(self, own: LengthCounts, kind: LengthCounts) -> None:
-        self._num_known, self._num_general = kind.num_ended, self._general.num_ended
-        general = self._general.hazards(GUESS, GUESS_ROWS)
-        hazards = own.hazards(kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
-        self._table = LengthTable.of(hazards, self._limit, kind.longest)
+    def _take(self, table: LengthTable) -> None:
+        """Go by a table that knows all that there is to know now."""
+        self._num_known = 0 if self._kind is None else self._kind.num_ended
+        self._num_general = self._learner.general.num_ended
+        self._ends, self.row, self.expected_left, self.seen = table

@@ -151,16 +151,8 @@ TO_COME = 2  # see `Marginal`
 class DecodesAhead(NamedTuple):
     """The decode steps ahead of a candidate: how many until the first relQuery ends, and of how many rows."""
 
-    steps: float = 0.0
-    num_rows: int = 0
-
-    def joined_by(self, state: RelState, candidate: PrefillCandidate | None) -> DecodesAhead:
-        """With a relQuery that decodes, or is about to."""
-        if not state.num_decoding and candidate is None:
-            return self
-        steps = state.max_decode_left if state.num_decoding else state.longest_output
-        rows = state.num_decoding + (0 if candidate is None else candidate.num_rows)
-        return DecodesAhead(min(self.steps, steps) if self.num_rows else steps, self.num_rows + rows)
+    steps: float
+    num_rows: int
 
 
 class JoinEffect(NamedTuple):
@@ -206,10 +198,11 @@ class Marginal:
         by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
         longest = max([r.max_decode_left for r in step.decoding], default=0.0)
         at_work, behind = 0, step.num_at_work
-        ahead = DecodesAhead()
+        steps_ahead, rows_ahead = 0.0, 0
         for state in step.order:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
+                ahead = DecodesAhead(steps_ahead, rows_ahead)
                 effect = self._effect(step, candidate, longest, ahead, is_first=not taken)
                 worth_s = step.later * effect.saved_s * (behind + TO_COME) + effect.sooner_s
                 if at_work and at_work * effect.delay_s >= worth_s:
@@ -218,10 +211,14 @@ class Marginal:
                 longest = max(longest, state.longest_output)
             if not by_rel:
                 break
-            at_work += bool(state.num_decoding) or candidate is not None
-            ahead = ahead.joined_by(state, candidate)
-            if state.workflow_id is None:
-                behind -= bool(state.num_waiting or state.num_running)
+            decoding = state.num_decoding
+            if decoding or candidate is not None:
+                at_work += 1
+                steps = state.max_decode_left if decoding else state.longest_output
+                steps_ahead = min(steps_ahead, steps) if rows_ahead else steps
+                rows_ahead += decoding if candidate is None else decoding + candidate.num_rows
+            if state.workflow_id is None and (state.num_waiting or state.num_running):
+                behind -= 1
         if first := self._before_decodes(step, taken):
             return step.prefill(NOBODY, first, "prefill first")
         if taken:

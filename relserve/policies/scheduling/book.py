@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,19 +108,28 @@ class RelBook:
         cost = view.cost
         self.has_new_cost = cost is not self.cost
         self.cost, self.newcomers = cost, []
-        for rel_id in view.gone:
-            self._forget(rel_id)
+        if view.gone:
+            self._forget(view.gone)
         slot_of, unannounced = self.slot_of, self._unannounced
-        active = {rel_id: slot_of[rel_id] for rel_id in self._running}
+        running, with_waiting = self._running, self._with_waiting
+        active = self.active = {rel_id: slot_of[rel_id] for rel_id in running}
         for state in view.changed:
-            slot = slot_of.get(state.rel_id)
+            rel_id = state.rel_id
+            slot = slot_of.get(rel_id)
             if slot is None:
                 slot = self._add(state)
             elif unannounced[slot] != state.num_unannounced:
                 unannounced[slot] = state.num_unannounced
                 self.newcomers.append(slot)
-            active[state.rel_id] = slot
-        self.active = active
+            active[rel_id] = slot
+            if state.num_running:
+                running[rel_id] = state
+            else:
+                running.pop(rel_id, None)
+            if state.num_waiting:
+                with_waiting.add(rel_id)
+            else:
+                with_waiting.discard(rel_id)
         self._count()
 
     def _add(self, state: RelState) -> int:
@@ -132,34 +141,26 @@ class RelBook:
         self.newcomers.append(slot)
         return slot
 
-    def _forget(self, rel_id: str) -> None:
-        slot = self.slot_of.pop(rel_id, None)
-        if slot is None:
-            return
-        self._running.pop(rel_id, None)
-        self._with_waiting.discard(rel_id)
-        last = self.states.pop()
-        is_last = slot == len(self.states)
+    def _forget(self, gone: Sequence[str]) -> None:
+        moves: list[tuple[int, int]] = []
+        for rel_id in gone:
+            slot = self.slot_of.pop(rel_id, None)
+            if slot is None:
+                continue
+            self._running.pop(rel_id, None)
+            self._with_waiting.discard(rel_id)
+            last = self.states.pop()
+            if slot < len(self.states):
+                self.states[slot], self.slot_of[last.rel_id] = last, slot
+                moves.append((slot, len(self.states)))
         for column in self._columns.values():
-            number = column.pop()
-            if not is_last:
-                column[slot] = number
-        if not is_last:
-            self.states[slot], self.slot_of[last.rel_id] = last, slot
+            for slot, former in moves:
+                column[slot] = column[former]
+            del column[len(self.states) :]
 
     def _count(self) -> None:
-        """Note which of the active have running rows, and which waiting ones; and the totals."""
-        running, with_waiting, states = self._running, self._with_waiting, self.states
-        for rel_id, slot in self.active.items():
-            state = states[slot]
-            if state.num_running:
-                running[rel_id] = state
-            else:
-                running.pop(rel_id, None)
-            if state.num_waiting:
-                with_waiting.add(rel_id)
-            else:
-                with_waiting.discard(rel_id)
+        """Bring the totals up to date."""
+        running, with_waiting = self._running, self._with_waiting
         at_work = len(with_waiting)
         num_decoding, decode_left = 0, 0.0
         for state in running.values():

@@ -95,8 +95,9 @@ class RelQueryOrder(Generic[R]):
     def _chunk_by_chunk(self) -> Iterator[R]:
         number = 0
         while number < len(self._sorted) or self._sort_more():
-            yield self._sorted[number]
-            number += 1
+            chunk = self._sorted[number:]
+            yield from chunk
+            number += len(chunk)
 
     def _sort_more(self) -> bool:
         """Sort the next relQueries; False when there are none."""

@@ -184,6 +184,8 @@ class OrdinaryTraffic:
             self._drop(rel_id, view.now_s)
         ratios, slot_of, column = miss_ratios(book), book.slot_of, book.column("ordinary", blank=0.0)
         for state in view.changed:
+            if state.is_named:
+                continue
             rel_id = state.rel_id
             if not state.is_ordinary:
                 if rel_id in self._here:  # a list of prompts in one call, of which more have come

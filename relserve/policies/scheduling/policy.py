@@ -123,6 +123,8 @@ class SchedulingPolicy:
         for state in order:
             if budget <= 0:
                 break
+            if not state.num_waiting and not state.prefill_left:
+                continue
             tokens, rows, held_up = float(min(state.prefill_left, budget)), 0, False
             if state.num_waiting and budget > tokens:
                 ratio = ratios[slot_of[state.rel_id]]

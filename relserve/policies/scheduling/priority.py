@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Protocol
+
+import numpy as np
 
 from relserve.policies.scheduling.book import Column, RelBook, vector
 from relserve.policies.scheduling.decompose import AloneWork, RemainingSeconds, full_steps, pem, pem_exact
-from relserve.policies.scheduling.order import Floats, Numbers
+from relserve.policies.scheduling.order import FEW, Floats, Numbers
 from relserve.policies.scheduling.state import StepView
 
 ESTIMATE = (*AloneWork._fields, *RemainingSeconds._fields, "alone_s", "full_steps")  # columns of `Dynamic`
@@ -70,7 +73,10 @@ class Dynamic:
         estimate = pem_exact if self._exact else pem
         states, limits, cost, ratios = book.states, view.limits, view.cost, miss_ratios(book)
         tokens, outputs, prefills, decodes, work_s, bases_s, total_s, full = book.columns(ESTIMATE)
-        for slot in book.active.values():
+        active: Collection[int] = book.active.values()
+        if len(active) > FEW:
+            active = _estimate_running(active, view, book)
+        for slot in active:
             state = states[slot]
             if state.num_waiting:
                 ratios[slot] = view.miss_ratio(state)
@@ -83,6 +89,28 @@ class Dynamic:
             all_s = AloneWork(*map(vector, (tokens, outputs, prefills, decodes))).seconds(cost)
             for column, numbers in zip((work_s, bases_s, total_s), (*all_s, all_s.alone_s), strict=True):
                 vector(column)[:] = numbers
+
+
+def _estimate_running(slots: Iterable[int], view: StepView, book: RelBook) -> list[int]:
+    """Estimate at once those all of whose rows run; gives the slots of the others."""
+    run: list[int] = []
+    others: list[int] = []
+    for slot in slots:
+        state = book.states[slot]
+        (others if state.num_waiting or state.num_rows > state.num_arrived else run).append(slot)
+    states = [book.states[slot] for slot in run]
+    tokens = np.array([state.prefill_left for state in states], dtype=float)
+    outputs = np.array([state.sum_decode_left for state in states], dtype=float)
+    decodes = np.array([state.max_decode_left for state in states], dtype=float)
+    held = np.array([state.mean_tokens + state.row_output for state in states])
+    remaining = AloneWork(tokens, outputs, (tokens > 0).astype(float), np.maximum(decodes, 0.0))
+    seconds = remaining.seconds(view.cost)
+    rows_at_once = np.minimum(view.limits.max_num_seqs, view.limits.kv_tokens / held)
+    found = (*remaining, *seconds, seconds.alone_s, outputs / np.maximum(rows_at_once, 1.0))
+    places = np.array(run, dtype=np.intp)
+    for column, numbers in zip(book.columns(ESTIMATE), found, strict=True):
+        vector(column)[places] = numbers
+    return others
 
 
 def alone_s(book: RelBook) -> Column[float]:

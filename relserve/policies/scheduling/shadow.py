@@ -46,7 +46,10 @@ class _Rel:
     @property
     def longest_output(self) -> float:
         """Of its rows, as far as there is evidence: of a kind that is new nobody is to be kept waiting."""
-        return min(self.state.longest_output, max(self.state.seen_output, self.state.row_output))
+        state = self.state
+        longest, seen, mean = state.longest_output, state.seen_output, state.row_output
+        evident = seen if seen > mean else mean
+        return longest if longest < evident else evident
 
     def remaining_steps(self, step: int) -> float:
         """Decode steps until the last row that was admitted ends."""
@@ -54,19 +57,25 @@ class _Rel:
 
     def end_rows(self, step: int) -> None:
         """Count the rows that decode on; outputs lie evenly about their mean, up to the longest."""
-        longest, mean = self.longest_output, self.state.row_output
-        spread = longest - max(2 * mean - longest, 0.0)
-        share = min(2 * mean / longest, 1.0)  # few are much longer than all others
+        state = self.state
+        longest, mean = self.longest_output, state.row_output
+        shortest, share = 2 * mean - longest, 2 * mean / longest
+        spread = longest - shortest if shortest > 0.0 else longest
+        share = share if share < 1.0 else 1.0  # few are much longer than all others
         num_decoding, num_ended = 0.0, 0
         for num_rows, start in self.admitted:
             remaining = longest - 1 - (step - start)
             if remaining <= 0:
                 num_ended += 1
+            elif remaining >= spread:
+                num_decoding += num_rows
             else:
-                num_decoding += num_rows if remaining >= spread else num_rows * share * remaining / spread
-        del self.admitted[: min(num_ended, len(self.admitted) - 1)]
-        # Rows that turned out not to come are served no more.
-        self.num_decoding = num_decoding * min(self.state.num_rows / max(self.num_admitted, 1.0), 1.0)
+                num_decoding += num_rows * share * remaining / spread
+        if num_ended:
+            del self.admitted[: min(num_ended, len(self.admitted) - 1)]
+        if state.num_rows < self.num_admitted:  # rows that turned out not to come are served no more
+            num_decoding *= state.num_rows / max(self.num_admitted, 1.0)
+        self.num_decoding = num_decoding
 
 
 class FcfsShadow:
@@ -124,7 +133,7 @@ class FcfsShadow:
         while self._rels and self._clock_s < now_s:
             step_s = self._step(cost, limits)
             self._clock_s += step_s
-            for rel in [rel for rel in self._decoding.values() if self._is_done(rel)]:
+            for rel in self._done_now():
                 self._end(rel)
             if not step_s:
                 break
@@ -156,15 +165,19 @@ class FcfsShadow:
             found[rel_id] = done_s - rel.state.arrival_s
         return found
 
-    def _is_done(self, rel: _Rel) -> bool:
-        return not rel.num_waiting and (not rel.admitted or rel.remaining_steps(self._num_steps) <= 0)
+    def _done_now(self) -> list[_Rel]:
+        step, rels = self._num_steps, self._decoding.values()
+        ended = [rel for rel in rels if not rel.admitted or rel.remaining_steps(step) <= 0]
+        return [rel for rel in ended if not rel.num_waiting]
 
     def _step(self, cost: CostModel, limits: EngineLimits) -> float:
         """Compute a step; gives how long it takes."""
+        num_decoding = held_tokens = 0.0
         for rel in self._decoding.values():
             rel.end_rows(self._num_steps)
-        num_decoding = sum([rel.num_decoding for rel in self._decoding.values()])
-        admitted, tokens = self._admitted(num_decoding, limits)
+            num_decoding += rel.num_decoding
+            held_tokens += rel.num_decoding * rel.held_tokens
+        admitted, tokens = self._admitted(num_decoding, limits.kv_tokens - held_tokens, limits)
         self._num_steps += 1
         for rel, num_rows in admitted:
             self._admit(rel, num_rows)
@@ -180,11 +193,12 @@ class FcfsShadow:
         if not rel.num_waiting:
             del self._waiting[rel.state.rel_id]
 
-    def _admitted(self, num_decoding: float, limits: EngineLimits) -> tuple[list[tuple[_Rel, float]], float]:
-        """The rows that a step admits, and their tokens."""
+    def _admitted(
+        self, num_decoding: float, memory: float, limits: EngineLimits
+    ) -> tuple[list[tuple[_Rel, float]], float]:
+        """The rows that a step admits into so many free KV tokens, and their prompts' tokens."""
         budget = remaining = max(limits.max_num_batched_tokens - num_decoding, 1.0)
         slots = limits.max_num_seqs - num_decoding
-        memory = limits.kv_tokens - sum([r.num_decoding * r.held_tokens for r in self._decoding.values()])
         admitted: list[tuple[_Rel, float]] = []
         for rel in list(islice(self._waiting.values(), AT_ONCE)):
             rel.num_rows = min(rel.num_rows, rel.state.num_rows)  # fewer may be believed to come than were
