@@ -75,6 +75,10 @@ class RelBook:
             self._blanks[name] = blank
         return column
 
+    def has_column(self, name: str) -> bool:
+        """Whether the column of that name was asked for before."""
+        return name in self._columns
+
     def columns(self, names: tuple[str, ...]) -> tuple[Column[float], ...]:
         """Several columns, which are unknown where nothing was put down."""
         columns = self._groups.get(names)

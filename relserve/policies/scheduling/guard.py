@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isinf
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ GRACE_S = 0.9  # of a second, beyond the promise, for what is too short to be wo
 INFINITE = float("inf")
 NEWS = 0.05  # weight of the latest step in the pace of steps
 PLAN_AT_ONCE = 64  # relQueries up to which every step is planned anew
+CLEARLY = 0.999  # of the time that there is, for sums of floats err
 PLAN_AGAIN_S = 0.005  # after which a plan is made anew though nobody came or left
 
 
@@ -128,7 +130,7 @@ class PatienceGuard:
             self._pace_s += (1.0 - (1.0 - NEWS) ** view.num_steps) * (min(step_s, longest_s) - self._pace_s)
         were_here[:] = 1.0
         self._now_s = view.now_s
-        if np.isinf(self.patience):
+        if isinf(self.patience):
             return
         for rel_id in view.gone:
             self.shadow.leave(rel_id, is_done=rel_id not in view.cancelled)
@@ -142,18 +144,24 @@ class PatienceGuard:
         """Note how low the value of each has to be for everybody to be in time."""
         at_most, shared = vector(book.column("at_most", blank=INFINITE)), shared_s(book)
         at_most[:] = INFINITE
-        promises = view.is_cost_sure and not np.isinf(self.patience)
-        if not promises and not _has_deadlines(book):
-            return
+        promises, has_deadlines = view.is_cost_sure and not isinf(self.patience), _has_deadlines(book)
+        steps_s, alone = self._pace_s * vector(book.column("decodes")), vector(alone_s(book))
+        if not has_deadlines:
+            # Where even whoever goes last is done in the time that all have, nobody needs a forecast.
+            tail_s = np.maximum(np.maximum(steps_s, alone) - shared, 0.0)
+            least_s = (vector(book.arrival_s) - tail_s).min(initial=INFINITE) + self.grace_s - view.now_s
+            if not promises or shared.sum() < CLEARLY * least_s:
+                return
         latencies_s: dict[str, float] = {}
         if promises:
             latencies_s = self.shadow.forecast(view.cost, view.limits) | self.shadow.latency_s
         fcfs_s = np.array([latencies_s.get(state.rel_id, INFINITE) for state in book.states])
         latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
-        own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)
-        own_steps_s = np.maximum(own_steps_s, vector(alone_s(book)))
+        own_steps_s = np.maximum(np.minimum(steps_s, fcfs_s), alone)
         tail_s = np.maximum(own_steps_s - shared, 0.0)  # steps one after the other, whoever goes first
-        latest_s = self._with_deadlines(latest_s - tail_s, tail_s, np.asarray(values), shared, view, book)
+        latest_s -= tail_s
+        if has_deadlines:
+            latest_s = self._with_deadlines(latest_s, tail_s, np.asarray(values), shared, view, book)
         columns = (np.asarray(values), shared, latest_s)
         jobs = [
             DeadlineJob(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)
@@ -169,8 +177,6 @@ class PatienceGuard:
         self, latest_s: Floats, tail_s: Floats, values: Floats, work_s: Floats, view: StepView, book: RelBook
     ) -> Floats:
         """When each has to be done, counted from now, where deadlines are earlier that are to be kept."""
-        if not _has_deadlines(book):
-            return latest_s
         due_s, arrival_s = vector(book.column(DUE, blank=INFINITE)), vector(book.arrival_s)
         latest_s = np.maximum(latest_s, vector(book.column(BACK, blank=-INFINITE)) - view.now_s)
         hasty_s = arrival_s + HASTE * (due_s - arrival_s) - tail_s - view.now_s
@@ -182,5 +188,7 @@ class PatienceGuard:
 
 
 def _has_deadlines(book: RelBook) -> bool:
+    if not book.has_column(DUE):
+        return False
     is_due = vector(book.column(DUE, blank=INFINITE)) < INFINITE
     return bool(is_due.any() or (vector(book.column(BACK, blank=-INFINITE)) > -INFINITE).any())

@@ -159,9 +159,10 @@ class FcfsShadow:
         token_s = max(self._prefill_s / limits.max_num_batched_tokens, cost.prefill_per_token_s)
         found, tokens = {}, 0.0
         for rel_id, rel in {**self._decoding, **self._waiting}.items():
-            steps = rel.longest_output if rel.num_waiting else rel.remaining_steps(self._num_steps)
-            tokens += rel.num_waiting * rel.tokens
-            done_s = self._clock_s + tokens * token_s + max(steps, 1.0) * decode_s
+            num_waiting = rel.num_waiting
+            steps = rel.longest_output if num_waiting else rel.remaining_steps(self._num_steps)
+            tokens += num_waiting * rel.tokens
+            done_s = self._clock_s + tokens * token_s + (steps if steps > 1.0 else 1.0) * decode_s
             found[rel_id] = done_s - rel.state.arrival_s
         return found
 
