@@ -177,3 +177,24 @@ def test_tables_of_many_caps_are_bounded() -> None:
     for cap in range(1, 3 * MOST_TABLES):
         assert learner.of(None, cap).row <= cap
     assert len(learner._shared) == MOST_TABLES
+
+
+def test_relqueries_of_no_kind_share_what_their_only_row_shows() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 1024), between(5, 30, 50))
+    several = [learner.of(None, 100) for _ in range(3)]
+    for lengths in several:
+        lengths.renew(3, lambda: [(3, 1)])
+    assert len({id(lengths.expected_left) for lengths in several}) == 1
+    counted = learner.of(None, 100)
+    counted.renew(3, lambda: [(3, 1), (3, 0)])  # in the way of several rows
+    assert told(counted) == told(several[0])
+    learner.general.add(20, True)
+    late = learner.of(None, 100)
+    late.renew(3, lambda: [(3, 1)])
+    assert told(late) != told(several[0])
+
+
+def told(lengths: LearntLengths) -> tuple[float, ...]:
+    longest = [lengths.longest_left(tokens, 1) for tokens in (0, 3, 50)]
+    return (lengths.row, lengths.seen, *longest, *lengths.expected_left)

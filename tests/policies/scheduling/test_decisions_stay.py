@@ -11,7 +11,7 @@ from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.model.linear import CostModel
-from relserve.policies.scheduling import book, order
+from relserve.policies.scheduling import book, order, priority
 from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 
@@ -73,6 +73,6 @@ def test_with_the_papers_guard(name: str) -> None:
 def test_one_by_one_and_all_at_once_decide_the_same(
     name: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (book, order):
+    for module in (book, order, priority):
         monkeypatch.setattr(module, "FEW", few)
     assert mean_and_largest_s(name, patience=1.2) == pytest.approx(WITH_PATIENCE[name], rel=1e-9)
