@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S
 
 # Each has what no other has here: 262,144 tokens, windows and a template that refuses a system message;
 # digits in threes and two tokens that end a reply; no template; experts; a SentencePiece with special tokens.
-# The tokens of every architecture are compared in vllm_plugin/test_real_outputs.
+# Tokens are compared with stock vLLM's in vllm_plugin/test_real_outputs.
 MADE_UP = ("gemma3", "llama3", "opt", "mixtral", "phi3")
 
 
