@@ -63,15 +63,23 @@ READS: dict[str, Read] = {
 }
 
 
+# One of each way in which DuckDB runs a statement; all forms are those of too many rows, below.
+RUN = (
+    "execute", "fetchone", "EXPLAIN ANALYZE", "CREATE TABLE", "a prepared statement", "a cursor",
+    "a relation's rows", "a stream", "beside a call", "in a transaction",
+)  # fmt: skip
+
+
 @pytest.mark.cells(2)
 @pytest.mark.parametrize(
-    ("read", "question"), [*zip(READS.values(), cycle(["Endless?", "Never?"]), strict=False)], ids=READS
+    ("way", "question"), [*zip(RUN, cycle(["Endless?", "Never?"]), strict=False)], ids=RUN
 )
-def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) -> None:
+def test_what_does_not_end_is_ended(asked: Asking, way: str, question: str) -> None:
+    read = READS[way]
     with pytest.raises(LimitError, match=r"ran for 0\.1 seconds; .*limits := \{'seconds'") as caught:
         read(asked.con, f"text2sql('{question}', {SOON})")
     assert caught.value.limit == "seconds"
-    asked.con.execute("ROLLBACK" if read is READS["in a transaction"] else "SELECT 1")
+    asked.con.execute("ROLLBACK" if way == "in a transaction" else "SELECT 1")
     assert asked.rows("SELECT count(*) FROM beers") == [(3,)]
 
 

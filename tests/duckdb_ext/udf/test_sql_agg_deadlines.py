@@ -58,27 +58,25 @@ def late(con: Connection) -> int:
     return int(found[0][2])
 
 
+FORMS: list[tuple[str, list[Any], int]] = [
+    ("SELECT llm_agg('{}', v, deadline := 0.2) FROM t", [(None,)], 1),
+    ("SELECT g, llm_agg('{}', v, deadline := 0.2) FROM t GROUP BY g ORDER BY g", [(0, None), (1, None)], 2),
+    ("SELECT llm_agg('{}', v, deadline := 0.2) FILTER (g = 0), count(*) FROM t", [(None, 40)], 1),
+    (
+        "SELECT DISTINCT g, llm_agg('{}', v, deadline := 0.2) OVER (PARTITION BY g) FROM t ORDER BY g",
+        [(0, None), (1, None)], 2,
+    ),
+    ("SELECT g FROM t GROUP BY g HAVING llm_agg('{}', v, deadline := 0.2) = 'ok'", [], 2),
+    ("SELECT llm('{}', llm_agg('{}', v, deadline := 0.2)) FROM t", [(None,)], 1),
+]  # fmt: skip
+OPTIONS: list[dict[str, bool]] = [{"prefetch": False}, {"memo": False}]
+
+
 @pytest.mark.cells(2)
 @pytest.mark.parametrize(
-    ("sql", "rows", "num_failed"),
-    [
-        ("SELECT llm_agg('{}', v, deadline := 0.2) FROM t", [(None,)], 1),
-        (
-            "SELECT g, llm_agg('{}', v, deadline := 0.2) FROM t GROUP BY g ORDER BY g",
-            [(0, None), (1, None)],
-            2,
-        ),
-        ("SELECT llm_agg('{}', v, deadline := 0.2) FILTER (g = 0), count(*) FROM t", [(None, 40)], 1),
-        (
-            "SELECT DISTINCT g, llm_agg('{}', v, deadline := 0.2) OVER (PARTITION BY g) FROM t ORDER BY g",
-            [(0, None), (1, None)],
-            2,
-        ),
-        ("SELECT g FROM t GROUP BY g HAVING llm_agg('{}', v, deadline := 0.2) = 'ok'", [], 2),
-        ("SELECT llm('{}', llm_agg('{}', v, deadline := 0.2)) FROM t", [(None,)], 1),
-    ],
+    ("sql", "rows", "num_failed", "options"),
+    [*((*form, dict[str, bool]()) for form in FORMS), *((*FORMS[1], options) for options in OPTIONS)],
 )
-@pytest.mark.parametrize("options", [{}, {"prefetch": False}, {"memo": False}])
 def test_groups_that_are_late_are_null_and_on_record(
     sql: str, rows: list[Any], num_failed: int, options: dict[str, bool]
 ) -> None:

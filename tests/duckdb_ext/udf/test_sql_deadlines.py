@@ -35,11 +35,14 @@ def seconds_told(engine: ScriptedEngine) -> list[float | None]:
 
 
 @pytest.mark.cells(4)
-@pytest.mark.parametrize("function", [name for name, spec in FUNCTIONS.items() if not spec.model])
 @pytest.mark.parametrize(
-    ("given", "seconds"),
-    [("30", 30), ("'30 s'", 30), ("INTERVAL 2 MINUTE", 120), ("1.5::DECIMAL(3,1) * 60", 90), ("NULL", None)],
-)
+    ("function", "given", "seconds"),
+    [
+        *((name, "30", 30) for name, spec in FUNCTIONS.items() if not spec.model),
+        ("llm", "'30 s'", 30), ("llm_int", "INTERVAL 2 MINUTE", 120),
+        ("llm_filter", "1.5::DECIMAL(3,1) * 60", 90), ("llm_agg", "'30 s'", 30), ("llm", "NULL", None),
+    ],
+)  # fmt: skip
 def test_every_function_takes_one(function: str, given: str, seconds: float | None) -> None:
     engine = ScriptedEngine()
     with connected(engine) as con:
