@@ -41,8 +41,9 @@ def test_times_are_those_of_single_steps(blocks: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.cells(1)
-@pytest.mark.parametrize("router", ["least_loaded", "prism", "predicted"])
-@pytest.mark.parametrize("budget", ["static-512", "lens", "slack"])
+@pytest.mark.parametrize(
+    ("router", "budget"), [("least_loaded", "static-512"), ("prism", "lens"), ("predicted", "slack")]
+)
 def test_routers_and_budgets_do_about_the_same(router: str, budget: str) -> None:
     members = [member("a", budget=budget), member("b", budget=budget), member("c", SLOW, budget)]
     exact, jumps = both(members, router)
