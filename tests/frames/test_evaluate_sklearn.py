@@ -16,7 +16,7 @@ from relserve.evaluation.intervals import measured_share
 from relserve.examples import TABLES
 from tests.modules import later
 from training.tiny.corpus.heldout import EvalGroup
-from training.tiny.real_rows import amazon_sentiment, beer_sentiment, data_folder
+from training.tiny.real_rows import amazon_sentiment, data_folder
 
 metrics = later("sklearn.metrics")
 pytestmark = pytest.mark.long
@@ -55,15 +55,12 @@ def rotten() -> Labelled:
     return Labelled(each.rows, each.template, each.truths, "llm_classify", {"choices": list(each.choices)})
 
 
+# Several classes, yes and no, and numbers, of the shipped tables; two classes of real ones.
 CASES: dict[str, Callable[[], Labelled]] = {
     "tickets": lambda: shipped("tickets", "What is this ticket about? {text}", "kind", "llm_classify"),
-    "urgent": lambda: shipped("tickets", "Is this ticket urgent? {text}", "urgent", "llm_filter"),
-    "films": lambda: shipped("films", "Which genre is this film? {plot}", "genre", "llm_classify"),
     "messages": lambda: shipped("messages", "Is this a complaint? {message}", "complaint", "llm_filter"),
     "reviews": lambda: shipped("reviews", "Rate from 1 to 5: {review}", "stars", "llm_int"),
-    "beers": lambda: shipped("beers", "Rate from 1 to 5: {review}", "stars", "llm_int"),
     "amazon": lambda: sentiment(amazon_sentiment),
-    "beer": lambda: sentiment(beer_sentiment),
     "rotten": rotten,
 }
 

@@ -91,8 +91,8 @@ def test_recursion_on_several_threads_is_ended_whenever_its_time_is_over() -> No
     """By interrupts alone one in thirty hung: see `deadline`."""
     doubling = "WITH RECURSIVE r AS (SELECT 1 a UNION ALL SELECT a + 1 FROM r, range(2)) SELECT max(a) FROM r"
     with duckdb.connect(config={"threads": 2}) as con:
-        for number in range(100):
-            limits = StatementLimits(seconds=0.02 + number / 1000, memory_mb=8000)
+        for number in range(80):
+            limits = StatementLimits(seconds=0.02 + number / 2000, memory_mb=8000)
             with pytest.raises(LimitError, match="seconds"):
                 GuardedConnection(con, limits).rows(doubling)
         assert con.execute("SELECT current_setting('max_execution_time')").fetchall() == [(0,)]
