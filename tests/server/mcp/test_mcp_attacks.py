@@ -24,6 +24,7 @@ SECRETS = (MARKER, "root:x:0")
 OF_OTHERS = [text for text in READS if "hidden" in text.lower() and "other." not in text]  # by rights alone
 OUTSIDE = [text for text in READS if "hidden" not in text.lower() and "]" not in text]
 CHANGES = [text for text in WRITES if not set(text) & set("]\n")]  # as an order that the model sees whole
+FOUR = [OUTSIDE[0], OUTSIDE[-1], CHANGES[0], next(iter(HOGS.values()))]  # one transport is as safe as another
 TWENTY = [*OUTSIDE[:: len(OUTSIDE) // 9][:9], *CHANGES[:: len(CHANGES) // 8][:8], *list(HOGS.values())[:3]]
 
 
@@ -108,7 +109,7 @@ def test_none_escapes_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_none_escapes_over_stdio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> list[str]:
         async with Client(stdio(house.path, SECONDS), mode="legacy") as client:
-            return await escaped(client, house, TWENTY, list(HOGS.values()))
+            return await escaped(client, house, FOUR, FOUR[-1:])
 
     with house_of(tmp_path, monkeypatch) as house:
         assert not (found := asyncio.run(scene())), "\n".join(found)
