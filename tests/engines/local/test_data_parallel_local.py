@@ -12,7 +12,7 @@ from relserve.engines.loop import spawn
 from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm]
-PROMPTS = [f"Say something about number {i}." for i in range(120)]
+PROMPTS = [f"Say something about number {i}." for i in range(40)]
 
 
 def test_two_copies_answer_as_one_does(model_path: Path, tmp_path: Path, plain_engine: LocalEngine) -> None:
