@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 KINDS = {"hidden": ("hidden",), "mixed": ("kv", "hidden")}
 GRAMMARS: dict[str, Any] = {"forms": ("", *FORMS), "max_tokens": 40}  # five: each form meets each kind
 MODELS = ("opt", "tiny")  # positions in the input, and turned keys
+# Who has which block when is a matter of no model.
+ON_ONE_MODEL = pytest.mark.parametrize("pair", MODELS[:1], indirect=True, scope="module")
 
 
 class Pair:
@@ -65,6 +67,7 @@ def test_tokens_are_stocks_with_and_without_prefixes(pair: Pair, kinds: str) -> 
         check_idle(pair.hybrid)
 
 
+@ON_ONE_MODEL
 def test_a_prefix_is_found_by_requests_of_its_kind_alone(pair: Pair) -> None:
     pair.hybrid.reset_prefix_cache()
     found = []
@@ -122,6 +125,7 @@ def test_answers_in_a_form_are_stocks(pair: Pair) -> None:
     assert whole >= {"regex", "choice"}  # the others may go on for ever
 
 
+@ON_ONE_MODEL
 def test_kinds_change_amid_answers_in_a_form(pair: Pair) -> None:
     pair.hybrid.reset_prefix_cache()
     picks, amid = every(3), set()
@@ -139,6 +143,7 @@ def test_kinds_change_amid_answers_in_a_form(pair: Pair) -> None:
     assert len(seen.when_full) > 100
 
 
+@ON_ONE_MODEL
 def test_requests_that_vllm_preempts_say_the_same(pair: Pair) -> None:
     pair.hybrid.reset_prefix_cache()
     with watched(pair.hybrid) as seen:
@@ -147,6 +152,7 @@ def test_requests_that_vllm_preempts_say_the_same(pair: Pair) -> None:
     assert len(seen.preempted) > 0
 
 
+@ON_ONE_MODEL
 def test_twice_as_many_run_at_once(pair: Pair) -> None:
     most = {}
     for kind in ("kv", "hidden"):
@@ -159,6 +165,7 @@ def test_twice_as_many_run_at_once(pair: Pair) -> None:
     assert most["hidden"] >= 1.5 * most["kv"]
 
 
+@ON_ONE_MODEL
 def test_aborted_requests_leave_nothing(pair: Pair) -> None:
     pair.hybrid.reset_prefix_cache()
     engine, requests = pair.hybrid.llm_engine, work(KINDS["mixed"])
