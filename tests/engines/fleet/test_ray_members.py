@@ -218,21 +218,6 @@ class TestAMember:
         assert died(asked) < 5
         wait_until(lambda: not is_alive(actor, None) and not is_alive(engine, None))
 
-    def test_a_killed_actor_ends_the_query_at_once_and_a_stopped_engine_can_be_ended(
-        self, started: StartedMember
-    ) -> None:
-        started.reports.clear()
-        spawn(started.start()).result(START_S)  # one of that name, which has ended, comes back
-        actor, engine = started.pids
-        asked = spawn(texts(started.member, submission("killed actor", 3000, 100)))
-        time.sleep(1.0)
-        os.kill(engine, signal.SIGSTOP)
-        os.kill(actor, signal.SIGKILL)
-        assert died(asked) < 5  # 1.3 s were measured
-        assert died(spawn(texts(started.member, submission("after", 1)))) < 5
-        spawn(started.stop()).result(PATIENCE_S)
-        wait_until(lambda: not is_alive(actor, None) and not is_alive(engine, None))
-
 
 def asked_fleet(file: Path) -> FleetEngine:
     """A fleet whose file has an address: its members, in Ray, answered SQL and chats, and are up."""
@@ -284,13 +269,34 @@ def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None
     engine.up = up
 
 
+def a_killed_actor_ends_its_queries_at_once(fleet: FleetEngine) -> None:
+    """The fleet's rows go to the other member, and the engine, though it is stopped, ends for another."""
+    (first, *_) = fleet.roster.members.values()
+    engine = first.launched.engine if first.launched else None
+    assert isinstance(engine, RayMember)
+    assert engine.up is not None
+    (actor, _), (core, _) = engine.up.processes
+    asked = spawn(texts(engine, submission("killed actor", 3000, 100)))
+    of_both = spawn(texts(fleet, submission("of both", 400, 20)))
+    wait_until(lambda: first.num_rows)
+    os.kill(core, signal.SIGSTOP)
+    os.kill(actor, signal.SIGKILL)
+    assert died(asked) < 5  # 1.3 s were measured
+    assert died(spawn(texts(engine, submission("after", 1)))) < 5
+    assert len(of_both.result(START_S)) == 400
+    wait_until(lambda: not is_alive(core, None))
+
+
 OWNER = """
 import sys, time
 from pathlib import Path
 from relserve.engines.fleet import ray_members
 from relserve.engines.loop import spawn
-from tests.engines.fleet.test_ray_members import asked_fleet, submission, texts
+from tests.engines.fleet.test_ray_members import (
+    a_killed_actor_ends_its_queries_at_once, asked_fleet, submission, texts
+)
 fleet = asked_fleet(Path(sys.argv[1]))
+a_killed_actor_ends_its_queries_at_once(fleet)
 asked = spawn(texts(fleet, submission("x", 3000, 200)))
 print(ray_members._connection._head._guard.pid, flush=True)
 time.sleep(1000)
@@ -300,7 +306,7 @@ time.sleep(1000)
 @pytest.mark.vllm
 @pytest.mark.engine_of_its_own
 def test_an_owner_that_is_killed_leaves_no_process_and_no_file(tmp_path: Path) -> None:
-    """After its fleet, whose file has an address, has answered SQL and chats."""
+    """After its fleet, whose file has an address, has answered SQL and chats, and lost a member."""
     pytest.importorskip("ray", reason="Ray is not installed")
     pytest.importorskip("vllm", reason="vLLM is not installed")
     (tmp_path / "tmp").mkdir()
