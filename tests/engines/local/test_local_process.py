@@ -1,9 +1,8 @@
-"""A local engine under scripts of every kind: no __main__ guard, Ctrl-C, kill -9, leaving in mid-query."""
+"""A local engine under a script: no __main__ guard, Ctrl-C, kill -9. One leaves in test_engine_traces."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,9 +20,8 @@ SCRIPT = """
 import sys, threading, time
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from asking import ask, collect, submission_of
+from asking import ask
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.loop import spawn
 
 print("script runs", flush=True)
 engine = LocalEngine("tiny", {model!r}, log_path=Path({log!r}))
@@ -41,12 +39,6 @@ try:
 except KeyboardInterrupt:
     print("said", ask(engine, ["hi again"])[0].failure, engine.pid, flush=True)
     time.sleep(60)
-"""
-LEAVES_IN_MID_QUERY = """
-spawn(collect(engine, submission_of([f"{i}: say why." for i in range(2000)], max_tokens=1000)))
-while engine.num_unfinished < 100:
-    time.sleep(0.01)
-print("leaving", time.time(), flush=True)
 """
 
 
@@ -82,23 +74,6 @@ def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, t
     finally:
         user.kill()
         user.wait()
-
-
-@pytest.mark.long
-@pytest.mark.performance
-@pytest.mark.vllm
-def test_a_script_from_stdin_may_leave_in_mid_query(model_path, tmp_path, limit_s):
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    text = script(model_path, tmp_path, LEAVES_IN_MID_QUERY)
-    command = [sys.executable, "-"]
-    user = subprocess.run(command, input=text, capture_output=True, text=True, timeout=200)
-    left = time.time()
-    assert user.returncode == 0
-    assert user.stderr == ""
-    assert user.stdout.count("script runs") == 1
-    pid, leaving = re.search(r"pid (\d+)\nleaving (\S+)", user.stdout).groups()
-    assert left - float(leaving) < limit_s(10)  # 3 s on a quiet machine; Python takes long to unload torch
-    wait_until(lambda: gone(int(pid)), limit_s(1))
 
 
 class WordTokenizer:
