@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import connection, context, popen_forkserver, popen_spawn_posix, spawn, util
+from multiprocessing import connection, context, popen_fork, popen_forkserver, popen_spawn_posix, spawn, util
 from multiprocessing.context import reduction
 from multiprocessing.forkserver import ForkServer, read_signed  # type: ignore[attr-defined]
 from multiprocessing.process import BaseProcess
@@ -72,6 +72,21 @@ class _Popen(popen_forkserver.Popen):
             connection.wait([self.sentinel])
         with _reading:
             return super().poll()
+
+
+class PreparedProcess(BaseProcess):
+    """A function in a process of its own that finds vLLM imported; what it starts is forked off in turn."""
+
+    _start_method = "forkserver"
+
+    @staticmethod
+    def _Popen(process: BaseProcess) -> Any:
+        return _Popen(process)
+
+    def run(self) -> None:
+        """See `Process.run`."""
+        context.SpawnProcess._Popen = staticmethod(popen_fork.Popen)  # type: ignore[method-assign]
+        super().run()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -36,7 +36,7 @@ class ServerProcess(ABC):
     model: Path
     log: Path
     port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
+    process: Any = None  # a `subprocess.Popen`, or what has its methods
 
     env: ClassVar[Mapping[str, str]] = {}
     ready_path: ClassVar[str]  # answers once the server does

@@ -14,6 +14,7 @@ from benchmarks.zoo import build
 from relserve.call.answer_types import ChoiceAnswer, Grammar
 from relserve.call.decisions import Labelling
 from relserve.call.frame import Frame
+from relserve.engines.http import rows
 from relserve.engines.http.decision_wire import SYSTEM_ONE
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.http.reading_ways import ReadingWays
@@ -91,8 +92,9 @@ def test_more_choices_than_it_has_letters_for_are_refused(engine):
     assert "at most 26 options" in reply.failure.message
 
 
-def test_kill_9_of_the_server_ends_the_query_and_leaves_what_came(qwen3):
+def test_kill_9_of_the_server_ends_the_query_and_leaves_what_came(qwen3, monkeypatch):
     """The last test of this server."""
+    monkeypatch.setattr(rows, "FIRST_DELAY_S", 0.05)
     engine, came = HttpEngine(qwen3.url), []
 
     async def kill_half_way():
