@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
 
 from benchmarks.provenance import ROOT
+from tests.forked import run_program
 
 FILES = sorted((ROOT / "benchmarks").glob("*.py"))
 BENCHMARKS = [path for path in FILES if "    finish(" in path.read_text(encoding="utf-8")]
@@ -19,9 +19,7 @@ BENCHMARKS = [path for path in FILES if "    finish(" in path.read_text(encoding
 def test_all_import() -> None:
     """In a process of their own, for they set variables of the environment."""
     names = ", ".join(f"benchmarks.{path.stem}" for path in FILES if path.stem != "__init__")
-    done = subprocess.run(
-        [sys.executable, "-c", f"import {names}"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run_program(f"import {names}", env=os.environ, has_vllm=True)
     assert not done.returncode, done.stderr
 
 

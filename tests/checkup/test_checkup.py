@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,9 +35,18 @@ from relserve.engines.loop import spawn
 from relserve.errors import ModelError
 from relserve.tiny import MODEL_DIR
 from tests.command_line import relserve
+from tests.forked import run_here
+from tests.prepared import PreparedProcess
 from tests.waiting import PATIENCE_S, wait_until
 
-COMMAND = [sys.executable, "-c", "from relserve.cli.main import main; main()", "models", "check"]
+# A command in a session of its own; a shell's background jobs ignore Ctrl-C.
+CHECK = """
+import os, signal
+os.setsid()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from relserve.cli.main import main
+main()
+"""
 YES = CheckResult("logprobs", True, "")
 LOCAL = LocalModel(
     "LlamaForCausalLM", "bfloat16", None, 5e6, 1e7, 4096, 8192, 4096, 2**18, 1, 1, [],
@@ -293,19 +300,17 @@ def test_an_unknown_architecture_says_so(folder: Path) -> None:
 @pytest.mark.vllm
 def test_ctrl_c_leaves_no_engine(tmp_path: Path) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    env = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
-    user = subprocess.Popen([*COMMAND, "tiny"], stderr=subprocess.PIPE, text=True, env=env,
-                            start_new_session=True, preexec_fn=_with_ctrl_c)  # fmt: skip
-    assert user.stderr is not None
-    assert "starting engine" in user.stderr.readline()
+    env, err = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}, tmp_path / "err"
+    streams = (str(tmp_path / "out"), str(err))
+    user = PreparedProcess(target=run_here, args=(CHECK, ("models", "check", "tiny"), env, *streams))
+    user.start()
+    assert user.pid is not None
+    wait_until(lambda: err.exists() and "starting engine" in err.read_text())
     children: list[psutil.Process] = []
     wait_until(lambda: children.extend(psutil.Process(user.pid).children(recursive=True)) or children)
     time.sleep(0.5)
     children += psutil.Process(user.pid).children(recursive=True)
     os.killpg(user.pid, signal.SIGINT)
-    assert user.wait(timeout=PATIENCE_S) == 130
+    user.join(PATIENCE_S)
+    assert user.exitcode == 130
     wait_until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
-
-
-def _with_ctrl_c() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
