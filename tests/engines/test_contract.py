@@ -41,7 +41,7 @@ DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [
     f"Is this a good review? The {DISHES[i % 4]} was {WORDS[i % 10]} and {WORDS[i // 10 % 10]}, number {i}."
-    for i in range(60)
+    for i in range(30)
 ]
 OVER_CONTEXT = "too long " * 30_000  # twice the longest context here, and what a script takes
 SELECT = r"""# of a made-up schema
@@ -266,13 +266,13 @@ def test_odd_prompts_are_answered(engine):
 @everywhere()
 def test_two_relqueries_at_once_keep_their_own_answers(engine):
     async def both():
-        halves = (submission_of(PROMPTS[:30]), submission_of(PROMPTS[30:], max_tokens=3))
+        halves = (submission_of(PROMPTS[:15]), submission_of(PROMPTS[15:], max_tokens=3))
         return await asyncio.gather(*(collect(engine, half) for half in halves))
 
     first, second = spawn(both()).result(timeout=TIMEOUT_S)
     in_order = [texts(sorted(replies, key=lambda reply: reply.index)) for replies in (first, second)]
-    assert in_order[0] == texts(ask(engine, PROMPTS[:30]))
-    assert in_order[1] == texts(ask(engine, PROMPTS[30:], max_tokens=3))
+    assert in_order[0] == texts(ask(engine, PROMPTS[:15]))
+    assert in_order[1] == texts(ask(engine, PROMPTS[15:], max_tokens=3))
 
 
 @pytest.mark.cells(3)
@@ -282,7 +282,7 @@ def test_a_relquery_given_up_half_way_leaves_an_idle_engine(engine, way):
     expected = texts(ask(engine, PROMPTS[:3]))
 
     async def leave():
-        async with aclosing(engine.answer(submission_of(PROMPTS * 10, max_tokens=100))) as stream:
+        async with aclosing(engine.answer(submission_of(PROMPTS * 20, max_tokens=100))) as stream:
             async for _ in stream:
                 if way == "left":
                     break

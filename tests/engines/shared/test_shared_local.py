@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(20)]
-MANY = [f"Was guest {i} happy with the soup? Say why." for i in range(300)]
+MANY = [f"Was guest {i} happy with the soup? Say why." for i in range(100)]
 LONG = dict(max_tokens=100, temperature=1.0, seed=7)
 
 
