@@ -25,7 +25,7 @@ workloads.LEAST = 20
 short = workloads.TableLengths(20, 15, inf)
 for name, scenario in workloads.SCENARIOS.items():
     workloads.SCENARIOS[name] = replace(scenario, outputs=short)
-slo_simulated.QUICK_S = 2.0
+slo_simulated.QUICK_S = 1.0
 slo_simulated.main()
 """
 

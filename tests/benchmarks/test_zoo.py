@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.provenance import ROOT
 from benchmarks.zoo import NAMES, build
 from benchmarks.zoo.builder import FOLDER, megabytes
 from benchmarks.zoo.recipes import RECIPES
+from tests.forked import run_here
 from tests.modules import later
+from tests.prepared import PreparedProcess
+from tests.waiting import PATIENCE_S
 
 transformers = later("transformers")
 
@@ -99,11 +99,14 @@ def test_two_processes_build_the_same_model_at_once(tmp_path: Path) -> None:
         "import pathlib, sys; from benchmarks.zoo import builder; "
         "builder.FOLDER = pathlib.Path(sys.argv[1]); print(builder.build('llama2'))"
     )
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, tmp_path], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = {process.communicate()[0] for process in started}
-    assert [process.returncode for process in started] == [0, 0]
-    assert len(said) == 1
-    assert os.listdir(tmp_path) == [Path(said.pop().strip()).name]
+    folder, out, err = tmp_path / "models", tmp_path / "out", tmp_path / "err"
+    what = (code, (str(folder),), dict(os.environ), str(out), str(err))
+    started = [PreparedProcess(target=run_here, args=what) for _ in range(2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(2 * PATIENCE_S)
+    assert [process.exitcode for process in started] == [0, 0], err.read_text()
+    one, other = out.read_text().splitlines()
+    assert one == other
+    assert os.listdir(folder) == [Path(one).name]
