@@ -1,4 +1,7 @@
-"""The gate before a real engine: rows in instalments, cancelling, deadlines, users' shares, what is seen."""
+"""The gate before a real engine: rows in instalments, cancelling, deadlines, what is seen.
+
+The shares of users are in test_overload.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from functools import partial
 import pytest
 
 import relserve
-from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
+from relserve.call.relquery import Sampling, Submission, new_rel_id
 from relserve.call.standing import Standing
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
@@ -61,10 +64,6 @@ def num_running(engine: LocalEngine) -> int:
     return engine.num_unfinished
 
 
-def tokens(replies: list[Reply]) -> int:
-    return sum(reply.usage.output_tokens for reply in replies)
-
-
 def test_rows_behind_a_gate_give_the_same_answers(engine: LocalEngine) -> None:
     asked = submission(60, temperature=0.0)
     plain = PendingReplies(behind(engine, "off"), asked).result()
@@ -103,20 +102,6 @@ def test_rows_that_wait_at_their_deadline_are_failures_of_that_kind(engine: Loca
     assert late[-1].failure is not None
     assert late[-1].failure.kind is FailureKind.DEADLINE
     busy.cancel()
-
-
-def test_one_user_with_500_relqueries_does_not_halve_anothers_share(engine: LocalEngine) -> None:
-    """Ann has 500 relQueries of 4 rows, and bob comes with one of 200: both get as many tokens."""
-    its = behind(engine, "in_time")
-    ann = [PendingReplies(its, submission(4, "ann")) for _ in range(500)]
-    wait_until(lambda: num_running(its) >= ROWS_AT_ONCE)
-    before = [sum(map(tokens, pending.already_here())) for pending in ann]
-    bob = PendingReplies(its, submission(200, "bob")).result()
-    during = [sum(map(tokens, pending.already_here())) for pending in ann]
-    for pending in ann:
-        pending.cancel()
-    assert sum(before) >= 0
-    assert 0.4 < tokens(bob) / (tokens(bob) + sum(during)) < 0.62
 
 
 def test_what_waits_is_told_and_seen(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
