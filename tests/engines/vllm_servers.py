@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -59,6 +60,11 @@ class VllmServer(ServerProcess):
         process = PreparedProcess(target=_serve, args=(self.command, str(self.log), self.env))
         process.start()
         self.process = process._popen  # type: ignore[attr-defined]
+
+    def kill(self) -> None:
+        """See `ServerProcess.kill`; with the processes forked off it, which have its port, too."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=10)
 
 
 def _serve(command: list[str], log: str, env: dict[str, str]) -> None:
