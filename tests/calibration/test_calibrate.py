@@ -174,7 +174,7 @@ def test_a_run_on_the_tiny_model_measures_steps_and_hidden_states(tmp_path: Path
     pytest.importorskip("vllm", reason="vLLM is not installed")
     arguments = {"max_num_seqs": 16, "max_num_batched_tokens": 512, "max_model_len": 256}
     done = relserve(
-        "calibrate", "--seconds", "8",
+        "calibrate", "--seconds", "4",
         env={"RELSERVE_CACHE_DIR": str(tmp_path), "RELSERVE_ENGINE_ARGS": json.dumps(arguments)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
