@@ -33,7 +33,7 @@ con = relserve.connect(model="tiny", progress=False)
 words = "(VALUES ('a'), ('b'), ('c')) t(x)"
 rows = con.execute(f"SELECT llm('Say a word about {{{{}}}}', x, max_tokens := 4) FROM {{words}}").fetchall()
 assert all(answer for answer, in rows)
-engine = con.session.find_engine("tiny")
+engine = con.session.find_engine(None)
 print("pid", engine.pid, flush=True)
 spawn(collect(engine, submission_of([f"{{i}}: say why." for i in range(2000)], max_tokens=1000)))
 while engine.num_unfinished < 100:
