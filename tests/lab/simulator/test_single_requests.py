@@ -83,8 +83,7 @@ def test_every_request_says_all_its_tokens_in_order_and_gives_its_memory_back(
 
 
 @pytest.mark.cells(1)
-@pytest.mark.parametrize("exclusive", [True, False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "exclusive"), [(name, i % 2 == 0) for i, name in enumerate(NAMES)])
 def test_jumps_change_nothing_but_the_number_of_plans(name: str, exclusive: bool) -> None:
     spec, specs = engine(exclusive=exclusive), requests(40, 1.2)
     jumped, stepped = simulate(specs, spec, make(name)), simulate(specs, spec, make(name), may_jump=False)
