@@ -1,1 +1,1 @@
-"""Checks of the Triton kernels, compiled ahead and against bytes and FLOPs; and Apt-Serve's way to attend."""
+"""Checks of the Triton kernels, compiled ahead and against bytes; one that reads X once; Apt-Serve's."""

@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from relserve_kernels.gpu.tiles import GATHER_WIDE, SHARE_WARPS, SHARE_WIDE, STORE_WIDE, tiles_of
 
+from lab.kernels.roofline import OPT_13B
+
 SHARED_LIMIT_BYTES = {
     80: 163 * 1024,
     90: 227 * 1024,
@@ -32,6 +34,8 @@ _STRIDES = {"page_stride": "i64", "table_stride": "i64", "per_page": "i32", "wid
 def compiled() -> Iterator[dict[str, Any]]:
     """What compiling every kernel tells, one after the other."""
     from relserve_kernels.gpu import kernels
+
+    from lab.kernels import once
 
     for arch in SHARED_LIMIT_BYTES:
         for dtype, name in NAMES.items():
@@ -56,6 +60,14 @@ def compiled() -> Iterator[dict[str, Any]]:
                     (kernels.sums_of_x, sums, tiles.sums),
                 ):
                     yield _told(kernel, types, tile.constants(tiles.heads), tile.launch(), arch, name, heads)
+            one = once.tile_of(dtype)
+            of_parts = {
+                "asked": x, **paged, "owners": "*i32", "seen": "*i32", "scores": "*fp32", "arrived": "*i32",
+                "begun": "*i32", "mixed": x, **_STRIDES, "heads": "i32", "most": "i32", "counters": "i32",
+                "scale": "fp32",
+            }  # fmt: skip
+            constants = one.constants(tiles.heads) | {"PARTS": -(-OPT_13B.width // one.wide)}
+            yield _told(once.mix_once, of_parts, constants, one.launch(), arch, name, HEADS[-1])
 
 
 def _told(

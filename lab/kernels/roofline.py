@@ -11,18 +11,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from relserve_kernels.gpu.tiles import Tile
 from relserve_kernels.pages import PagedX
 
 BYTES = 2
 OF_BANDWIDTH, OF_FLOPS = 0.85, 0.70
+ONCE = Tile(32, 256, 8, 1)  # of lab.kernels.once in bf16: the largest for which sm_80 and sm_90 spill nothing
+L2_CYCLES, MEMORY_CYCLES = 200, 400  # of a load from either, where nothing else is loaded
 
 
 class Gpu(NamedTuple):
-    """A GPU's peaks."""
+    """A GPU's peaks, its multiprocessors and their clock."""
 
     name: str
     bytes_per_s: float
     flops_per_s: float
+    multiprocessors: int
+    clock_hz: float
 
 
 class RooflineLayer(NamedTuple):
@@ -53,7 +58,7 @@ class LayerWork(NamedTuple):
         )
 
 
-GPUS = (Gpu("A100-40GB", 1.555e12, 312e12), Gpu("H100", 3.35e12, 989e12))
+GPUS = (Gpu("A100-40GB", 1.555e12, 312e12, 108, 1.41e9), Gpu("H100", 3.35e12, 989e12, 132, 1.755e9))
 OPT_13B = RooflineLayer(heads=40, head_dim=128, requests=32, tokens=1024)
 
 
@@ -71,11 +76,25 @@ def works(layer: RooflineLayer) -> tuple[LayerWork, ...]:
         LayerWork("absorbed: projections", 2 * weight + 2 * between, 4 * n * d * d),
         LayerWork("absorbed: scores", x + between + scores, 2 * cached * d * heads),
         LayerWork("absorbed: weighted sums", x + between + scores, 2 * cached * d * heads),
+        LayerWork("absorbed: X read once", x + 2 * (between + scores), 4 * cached * d * heads),
         LayerWork("reproject: gather", 2 * x, 0),
         LayerWork("reproject: projections", 3 * x + 2 * weight, 4 * cached * d * d),
         LayerWork("store X", 2 * n * d * BYTES, 0),
         LayerWork("store keys and values", 4 * n * d * BYTES, 0),
     )
+
+
+def one_read_s(layer: RooflineLayer, gpu: Gpu) -> float:
+    """The least seconds of lab.kernels.once: its tiles one after the other, one part a multiprocessor.
+
+    A tile waits for its page and its rows, and then three times for L2: for what it added to the scores, for
+    the count of the parts that have, and for the scores of all. Its products are padded to 64 heads.
+    """
+    columns, heads = -(-layer.width // ONCE.wide), 1 << (layer.heads - 1).bit_length()
+    tiles = layer.requests * -(-layer.tokens // ONCE.rows) * columns / gpu.multiprocessors
+    waits_s = (4 * L2_CYCLES + MEMORY_CYCLES) / gpu.clock_hz
+    flops = 4 * heads * ONCE.rows * ONCE.wide
+    return tiles * (waits_s + flops * gpu.multiprocessors / (OF_FLOPS * gpu.flops_per_s))
 
 
 def measured(layer: RooflineLayer) -> dict[str, float]:
@@ -110,6 +129,9 @@ def main() -> None:
     for work in works(layer):
         bounds = "".join(f"{1e6 * work.bound_s(gpu):16.1f}" for gpu in GPUS)
         lines.append(f"{work.name:36}{work.num_bytes / 1e6:10.1f}{work.flops / 1e9:10.1f}{bounds}")
+    lines.append(
+        f"{'X read once, with waits':56}" + "".join(f"{1e6 * one_read_s(layer, g):16.1f}" for g in GPUS)
+    )
     if torch.cuda.is_available():
         lines += [f"{name:36}{1e6 * seconds:10.1f} us measured" for name, seconds in measured(layer).items()]
     sys.stdout.write("\n".join(lines) + "\n")

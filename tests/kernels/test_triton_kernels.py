@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 INTERPRETED = Path(__file__).with_name("interpreted_kernels.py")
+KERNELS = ("store_rows", "gather_rows", "scores_of_x", "shares_of_scores", "sums_of_x", "mix_once")
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton"
@@ -36,9 +37,7 @@ def test_compiled_for_a100_and_h100_nothing_spills_and_shared_memory_suffices() 
     assert ran.returncode == 0, ran.stderr
     made = json.loads(ran.stdout)
     assert {(each["arch"], each["kernel"]) for each in made} == {
-        (arch, kernel)
-        for arch in (80, 90)
-        for kernel in ("store_rows", "gather_rows", "scores_of_x", "shares_of_scores", "sums_of_x")
+        (arch, kernel) for arch in (80, 90) for kernel in KERNELS
     }
     for each in made:
         assert each["spilled_bytes"] == 0, each

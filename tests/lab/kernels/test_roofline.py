@@ -24,6 +24,15 @@ def test_a_token_of_opt_13b_costs_what_the_note_says() -> None:
     assert 21 <= bound_us("reproject: projections") / bound_us("keys and values") <= 31.5
 
 
+def test_one_read_costs_more_than_its_bytes_for_its_parts_wait() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "kernels.md").read_text(encoding="utf-8")
+    for gpu in roofline.GPUS:
+        of = {work.name: work.bound_s(gpu) for work in roofline.works(roofline.OPT_13B)}
+        waits_s = roofline.one_read_s(roofline.OPT_13B, gpu)
+        assert of["absorbed: X read once"] < waits_s < of["absorbed: scores"] + of["absorbed: weighted sums"]
+        assert f"{1e6 * waits_s:.1f} us" in page
+
+
 def test_absorbed_reads_x_twice_and_is_bound_by_bandwidth() -> None:
     both = bound_us("absorbed: scores") + bound_us("absorbed: weighted sums")
     assert 1.0 <= both / bound_us("keys and values") <= 1.1

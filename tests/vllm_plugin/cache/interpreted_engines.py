@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from relserve_kernels.gpu import path
+from relserve_kernels.gpu.tiles import Tile
 
+from lab.kernels import once
 from tests.vllm_plugin.cache.hybrid_engines import build_model, check_idle, environment, said, start, work
 
 FEW: dict[str, Any] = {"num": 4, "max_tokens": 5}
 # Whose kernels answer what: those of OPT absorb keys and values, those of Llama gather X to make keys again.
+WHOLE = Tile(128, 128, 4, 1)  # all columns of X in the small model
 RUN = {"opt": {"store_x", "mix_x"}, "llama": {"store_x", "gathered"}}
 
 
@@ -62,3 +65,19 @@ def test_what_is_said_depends_on_the_kernels(tmp_path: Path, monkeypatch: pytest
     with environment():
         model = build_model("opt", tmp_path)
         assert answers(model, "hidden", kernels="triton") != answers(model, None)
+
+
+def test_tokens_are_stocks_with_x_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one part: the interpreter's programs do not run at the same time."""
+    called: Counter[str] = Counter()
+
+    def mix_x(asked: Any, *arguments: Any) -> Any:
+        called["mix_x"] += 1
+        assert asked.shape[2] <= WHOLE.wide
+        return once.mix_x(asked, *arguments, tile=WHOLE)
+
+    monkeypatch.setattr(path, "mix_x", mix_x)
+    with environment():
+        model = build_model("opt", tmp_path)
+        assert answers(model, "hidden", kernels="triton") == answers(model, None)
+    assert called
