@@ -4,7 +4,8 @@ A decode step of one layer of OPT-13B (40 heads of 128), 32 requests, bf16, over
 each in shuffled pages of 16 rows. What the kernels find is held against the reference in float32. Times are
 medians of Triton's `do_bench`, of a CUDA graph's replay for the whole of the attention. Beside them stands
 FlashAttention 3 as vLLM calls it over its own paged keys and values, where vLLM is installed. `--sweep` tries
-other tiles at 1,024 tokens first, one kernel after the other, and measures with the best.
+other tiles at 1,024 tokens first, one kernel after the other, and measures with the best. `--once` measures,
+last, the lab's kernel that reads X once, whose programs wait for one another: no GPU has run it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch import Tensor
 from triton.testing import do_bench, do_bench_cudagraph
 
 from benchmarks.common import table
+from lab.kernels import once
 
 REQUESTS, HEADS, HEAD_DIM, BLOCK = 32, 40, 128, 16
 WIDTH = HEADS * HEAD_DIM
@@ -132,6 +134,18 @@ def measured(tokens: int, tiles: Tiles) -> dict[str, Any]:
     return found
 
 
+def read_once(tokens: int) -> dict[str, Any]:
+    """The lab's kernel beside the product's: its distance from what they find, and microseconds."""
+    layer = GpuLayer(tokens)
+    owners, seen = path.owners_and_seen(REQUESTS, layer.starts, layer.x)
+    asked = torch.randn(REQUESTS, HEADS, WIDTH, device="cuda").bfloat16()
+    given = asked, owners, seen, layer.x, HEAD_DIM**-0.5
+    found, expected = once.mix_x(*given).float(), path.mix_x(*given).float()
+    error = float((found - expected).norm() / expected.norm())
+    took_us = 1e3 * do_bench(lambda: once.mix_x(*given), return_mode="median")
+    return {"tokens": tokens, "error": error, "scores and sums": took_us}
+
+
 def copy_tb_s() -> float:
     """The bandwidth of a large copy, bytes read and written."""
     a, b = (torch.empty(2**30, dtype=torch.int8, device="cuda") for _ in range(2))
@@ -143,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the result file")
     parser.add_argument("--sweep", action="store_true", help="try other tiles")
+    parser.add_argument("--once", action="store_true", help="the kernel that reads X once, too")
     args = parser.parse_args()
     torch.manual_seed(0)
     tiles, tried = swept() if args.sweep else (tiles_of(HEADS, torch.bfloat16), [])
@@ -159,6 +174,8 @@ def main() -> None:
     told["lengths"] = lines
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "kernels.json").write_text(json.dumps(told), encoding="utf-8")
+    if args.once:
+        print(json.dumps([read_once(tokens) for tokens in (256, 1024, 2048)]), flush=True)
     print(json.dumps({"device": told["device"], "copy_tb_s": round(told["copy_tb_s"], 2)}), flush=True)
 
 
