@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from math import ceil
 from typing import Any
 
@@ -12,15 +13,38 @@ from relserve.call.rel_tag import RelTag, cap_of, read_tag
 _LIST_CALL = re.compile(r"(?P<call>cmpl-.+)-\d+-[0-9a-f]{8}")
 
 
-def identify(request_id: str, extra_args: Any, max_tokens: int | None) -> RelTag:
+Read = Callable[[Any, int | None], RelTag | None]  # see `read_tag`
+
+
+class LatestTag:
+    """Reads tags like `read_tag`, and one as the one before only once: rows of a relQuery come together."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Any, int | None] | None = None
+        self._tag: RelTag | None = None
+
+    def __call__(self, args: Any, max_tokens: int | None) -> RelTag | None:
+        """See `read_tag`."""
+        read = args, max_tokens
+        try:
+            is_same = self._read == read
+        except Exception:  # of any kind: a stranger's arguments may be arrays, which do not just compare
+            is_same = False
+        if not is_same:
+            self._read, self._tag = read, read_tag(args, max_tokens)
+        return self._tag
+
+
+def identify(request_id: str, extra_args: Any, max_tokens: int | None, read: Read = read_tag) -> RelTag:
     """The relQuery of a request; one that names none is a relQuery of its own, or its HTTP call's.
 
     Args:
         request_id: vLLM's internal id.
         extra_args: of its sampling parameters; over HTTP, the `vllm_xargs` of the call.
         max_tokens: of its sampling parameters.
+        read: reads the tag in `extra_args`.
     """
-    tag = read_tag(extra_args, max_tokens)
+    tag = read(extra_args, max_tokens)
     if tag is not None:
         return tag
     call = _LIST_CALL.fullmatch(request_id)

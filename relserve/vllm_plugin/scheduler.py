@@ -18,7 +18,7 @@ from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.carry_out import carried_out
 from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
-from relserve.vllm_plugin.identity import identify, part_of
+from relserve.vllm_plugin.identity import LatestTag, Read, identify, part_of
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.quoting import hold_quotes
@@ -48,7 +48,7 @@ class RelQueryScheduling(_Base):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         hold_quotes(self.structured_output_manager)
-        self.ledger = RowLedger()
+        self.ledger, self._read_tag = RowLedger(), LatestTag()
         settings = read(self.vllm_config.additional_config, host.model_name(self))
         self.types = RowTypes(self, settings.cache)
         self.clock = StepClock(self.types.held if self.types.is_free else None)
@@ -67,7 +67,7 @@ class RelQueryScheduling(_Base):
         self.telemetry = Telemetry.of(self, settings.first_cost, missing)
 
     def add_request(self, request: Any) -> None:
-        identity = identity_of(request, self.vllm_config.model_config.max_model_len)
+        identity = identity_of(request, self.vllm_config.model_config.max_model_len, self._read_tag)
         now_s = time.monotonic()
         if identity.deadline_s is not None:  # of the wall clock, which may be set back and forth later
             identity = identity._replace(deadline_s=now_s + identity.deadline_s - time.time())
@@ -257,14 +257,15 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     return scheduler
 
 
-def identity_of(request: HostRequest, max_model_len: int) -> RelTag:
+def identity_of(request: HostRequest, max_model_len: int, read: Read) -> RelTag:
     """The relQuery of a vLLM request.
 
     Args:
         max_model_len: tokens of prompt and output together, whatever the request's client allows.
+        read: reads the tag that it carries.
     """
     params = request.sampling_params
     if params is None:  # a pooling request
         return identify(request.request_id, None, 1)
     room = max(max_model_len - request.num_prompt_tokens, 1)
-    return identify(request.request_id, params.extra_args, min(params.max_tokens or 1, room))
+    return identify(request.request_id, params.extra_args, min(params.max_tokens or 1, room), read)

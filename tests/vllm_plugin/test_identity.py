@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from relserve.call import rel_tag
 from relserve.call.rel_tag import MOST, RelTag
 from relserve.errors import EngineStartError
-from relserve.vllm_plugin.identity import identify
+from relserve.vllm_plugin.identity import LatestTag, identify
 from relserve.vllm_plugin.version import check_version
 
 ID = "rel-1.1.0-0123abcd"
@@ -76,3 +77,15 @@ def test_tested_versions_pass(version):
 def test_other_versions_are_refused_with_the_range(version):
     with pytest.raises(EngineStartError, match=rf"tested with vLLM 0\.26 to 0\.33, this is {version}"):
         check_version(version)
+
+
+def test_a_tag_that_comes_again_is_read_once_and_another_one_anew() -> None:
+    read = LatestTag()
+    first = read({"rel_id": "a", "rel_rows": 3}, 16)
+    assert first == RelTag("a", 3, 16)
+    assert read({"rel_id": "a", "rel_rows": 3}, 16) is first
+    assert read({"rel_id": "a", "rel_rows": 3}, 8) == RelTag("a", 3, 8)
+    assert read({"rel_id": "a", "rel_rows": 4}, 8) == RelTag("a", 4, 8)
+    assert read(None, 8) is None
+    for _ in range(2):
+        assert read({"rel_id": "b", "mask": np.zeros(3)}, 8) == RelTag("b", 1, 8)

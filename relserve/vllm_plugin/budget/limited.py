@@ -48,6 +48,9 @@ def limits_of(request: HostRequest, defaults: tuple[float, float]) -> tuple[floa
     """
     params = request.sampling_params
     args: Any = (params.extra_args if params is not None else None) or {}
-    asked = [as_slo(slo) for slo in asked_slos(args)]
+    slos = asked_slos(args)
+    if slos == (None, None):
+        return defaults[0] or math.inf, defaults[1] or math.inf
+    asked = [as_slo(slo) for slo in slos]
     ttft, tpot = (own if own is not None else default for own, default in zip(asked, defaults, strict=True))
     return ttft or math.inf, tpot or math.inf
