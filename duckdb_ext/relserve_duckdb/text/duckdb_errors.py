@@ -16,6 +16,11 @@ _NO_TABLE = re.compile(
     r"|No function matches .*'query_table\()"
     r"|Parser Error: Zero-length identifier|Invalid Input Error: Input list is empty).*"
 )
+# A name without quotes, behind llm_calibrate's rows; `found` is the macro's own.
+_UNQUOTED = re.compile(
+    r'(?s)Binder Error: Referenced column "([^"\n]+)" not found in FROM clause!\n'
+    r'Candidate bindings: "found"\n.*'
+)
 _LENGTHS = re.compile(r"left length '(\d+)' and right length '(\d+)'")
 _INSIDE_ITSELF = re.compile(r'(?s).*attempting to recursively expand table macro "(llm_\w+)".*')
 _BY_WORDS: dict[str, type[duckdb.Error]] = {
@@ -50,6 +55,8 @@ def wrong_argument(message: str) -> UsageError | None:
             f"{inside[1]}() cannot read a view that calls {inside[1]}() itself; keep the view's rows in a "
             "table: CREATE TABLE kept AS FROM .."
         )
+    if (unquoted := _UNQUOTED.fullmatch(message)) and called_at(message) == "llm_calibrate":
+        return UsageError(f"llm_calibrate() takes a name in quotes: name := '{unquoted[1]}'")
     function = called_at(message) if _NO_TABLE.fullmatch(message) else ""
     if not function.startswith("llm_"):
         return None

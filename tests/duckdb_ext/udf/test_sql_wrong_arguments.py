@@ -105,6 +105,11 @@ def test_each_wrong_argument_is_named(con: relserve.Connection, function: str) -
                 con.execute(called(function, argument, "'nope'")).fetchall()
 
 
+def test_a_name_without_quotes_is_told(con: relserve.Connection) -> None:
+    with pytest.raises(UsageError, match=r"llm_calibrate\(\) takes a name in quotes: name := 'praise'"):
+        con.execute(called("llm_calibrate", "name", "praise"))
+
+
 def test_vectors_of_two_lengths_are_told_and_lists_of_numbers_are_vectors(con: relserve.Connection) -> None:
     con.execute("CREATE TABLE points AS SELECT [id, 1.0] AS p FROM range(3) t(id)")
     assert con.sql("SELECT p FROM llm_similar('points', p, [0, 1], k := 1)").fetchall() == [([0, 1],)]
