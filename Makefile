@@ -34,7 +34,7 @@ test-all: test
 	-@$(MAKE) --no-print-directory site-tools
 	-@$(MAKE) --no-print-directory integrations
 	-@$(MAKE) --no-print-directory airflow
-	@$(PY) -m pytest -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
+	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)
