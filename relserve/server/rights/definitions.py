@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from relserve.errors import ForbiddenError
 from relserve.server.rights.needs import Path
 from relserve.server.users.long_texts import LONG, statements_of_long
 from relserve.server.users.words import Word, words
@@ -39,6 +40,17 @@ class Definition(NamedTuple):
     renamed: str | None = None
 
 
+def check_name(word: Word) -> Word:
+    """A name that rights depend on, which DuckDB takes as a string, too: DROP TABLE 'orders'.
+
+    Raises:
+        ForbiddenError: it is none but a string.
+    """
+    if not word.is_name:
+        raise ForbiddenError("write names without quotes or in double quotes, and not as strings")
+    return word
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._data, self.words = text.encode(), words(text)
@@ -61,10 +73,10 @@ class _Reader:
         """A name in its parts, and where it ends."""
         if place >= len(self.words):
             return ("",), place
-        parts = [self.exact(self.words[place])]
+        parts = [self.exact(check_name(self.words[place]))]
         place += 1
         while self.plain(place) == "." and place + 1 < len(self.words):
-            parts.append(self.exact(self.words[place + 1]))
+            parts.append(self.exact(check_name(self.words[place + 1])))
             place += 2
         return tuple(parts), place
 

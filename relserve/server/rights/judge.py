@@ -13,7 +13,7 @@ import duckdb
 from duckdb import StatementType as Type
 
 from relserve.server.rights.defining import Defining
-from relserve.server.rights.definitions import read_definition
+from relserve.server.rights.definitions import check_name, read_definition
 from relserve.server.rights.found import Finder, FoundObject
 from relserve.server.rights.look import WRITES, RightsLook
 from relserve.server.rights.needs import needs_of
@@ -149,7 +149,7 @@ class _Statements:
 
     def _prepared(self, text: str) -> Iterator[Allowed]:
         """The statement of an EXECUTE."""
-        name = words(text)[1].name
+        name = check_name(words(text)[1]).name
         for other, statement in self._con.execute(_PREPARED).fetchall():
             if other.lower() == name:
                 for each in self._con.extract_statements(statement):

@@ -106,6 +106,9 @@ COPY secret TO STDOUT
 COPY (FROM secret) TO STDOUT
 COPY (SELECT sm()) TO STDOUT
 EXECUTE pp
+EXECUTE 'pp'
+EXECUTE $$pp$$
+EXPLAIN ANALYZE EXECUTE 'pp'
 PREPARE p2 AS FROM secret
 DECLARE c CURSOR WITH HOLD FOR SELECT * FROM secret
 SELECT * FROM text2sql('how many secrets?')
@@ -163,6 +166,15 @@ GRANT ann TO bob
 CREATE ROLE x
 GRANT pg_read_all_data TO ann
 COMMENT ON TABLE secret IS 'x'
+COMMENT ON TABLE $$secret$$ IS 'x'
+DROP TABLE 'secret'
+DROP SCHEMA 'hid' CASCADE
+DROP VIEW 'oldview2'
+ALTER TABLE 'secret' ADD COLUMN z INT
+CREATE INDEX i ON 'secret' (a)
+CREATE OR REPLACE TABLE $$secret$$ AS SELECT 9 AS a
+MERGE INTO 'secret' USING mine ON false WHEN NOT MATCHED THEN INSERT VALUES (9)
+TRUNCATE 'secret'
 """.strip().splitlines()
 MAY = """
 SELECT secret FROM (SELECT 1 AS secret)
