@@ -22,6 +22,8 @@ from relserve.server.wire.types import ELEMENT_OF, KNOWN, duckdb_type
 _ADDRESSES = (869, 650)  # inet and cidr, which are texts here
 TEXT_FORMAT, BINARY_FORMAT = 0, 1
 _DECIMAL_DIGITS = 38
+_MOST_BITS = 83_886_080  # of a bit string, as in PostgreSQL
+_MOST_DIGITS = 4300  # of a whole number: more Python does not write, nor quickly make of 1e1000000
 _TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 _FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 
@@ -152,9 +154,9 @@ def _fitting(number: Decimal) -> Any:
         return number
     if digits + scale == _DECIMAL_DIGITS:  # DuckDB's client counts a 0 before the point
         return _valued(f"{number:f}", f"DECIMAL({_DECIMAL_DIGITS},{scale})")
-    if scale == 0:
+    if scale == 0 and digits <= _MOST_DIGITS:
         return _large(int(number))
-    raise _too_long(str(number))
+    raise _too_long(str(number), _DECIMAL_DIGITS if scale else _MOST_DIGITS)
 
 
 def _width(number: Decimal) -> tuple[int, int]:
@@ -162,9 +164,9 @@ def _width(number: Decimal) -> tuple[int, int]:
     return max(number.adjusted() + 1, 0), -min(int(number.as_tuple().exponent), 0)
 
 
-def _too_long(number: str) -> ProtocolError:
+def _too_long(number: str, most: int = _DECIMAL_DIGITS) -> ProtocolError:
     return ProtocolError(
-        f"numeric of more than {_DECIMAL_DIGITS} digits: {number[:80]}",
+        f"numeric of more than {most} digits: {number[:80]}",
         "22003",
         "Send it as double precision.",
     )
@@ -231,6 +233,8 @@ _TEXTS: dict[int, Callable[[str], Any]] = {
 def _bits(body: MessageBody) -> duckdb.Value:
     count = body.int32()
     data = body.rest()
+    if count > _MOST_BITS:
+        raise ProtocolError(f"bit string length exceeds the maximum allowed ({_MOST_BITS})", "54000")
     if count < 0 or -(-count // 8) != len(data):
         raise ProtocolError(f"invalid bit string: {count} bits in {len(data)} bytes", "22P03")
     return _valued(f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"[:count], "BIT")

@@ -149,6 +149,7 @@ def test_words_of_no_interval(con: duckdb.DuckDBPyConnection, text: str) -> None
         (b"\0\0\0\0\0\1\0\0", BINARY, types.NUMERIC, "22P03", "sign or digit"),
         (b"\xff" * 8, BINARY, types.TIME, "22008", "24 hours"),
         (b"1" * 39 + b".5", TEXT, types.NUMERIC, "22003", "more than 38 digits"),
+        (b"1e1000000000", TEXT, types.NUMERIC, "22003", "more than 4300 digits"),  # no hour of work
         (b"\2{}", BINARY, types.JSONB, "22P03", "jsonb version number 2"),
         (b"\0\0\0\x09\0", BINARY, types.VARBIT, "22P03", "9 bits in 1 bytes"),
         (
