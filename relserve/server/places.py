@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeVar
 
 from relserve.errors import UsageError
 from relserve.machine.open_files import allow_open_files
@@ -45,6 +47,29 @@ def files_kept(options: ServerOptions) -> int:
     """How many open files no socket of HTTP may have."""
     num_ports = 4 - (options.http_port, options.openai_port, options.mcp_port).count(None)
     return options.max_connections + MAX_WAITING + OTHERS + num_ports * _BURST
+
+
+class OfNetwork(Protocol):
+    """Whoever waits to log in."""
+
+    @property
+    def network(self) -> str:
+        """From which they come."""
+
+
+Waiting = TypeVar("Waiting", bound=OfNetwork)
+
+
+def who_leaves(waiting: Collection[Waiting]) -> Waiting:
+    """Who goes for one more: of the network from which most wait, who has waited longest.
+
+    So who opens sockets at speed shuts out their own, and others have the time to log in.
+
+    Args:
+        waiting: as they came.
+    """
+    ((network, _),) = Counter(each.network for each in waiting).most_common(1)
+    return next(each for each in waiting if each.network == network)
 
 
 def lengthen_queue(listening: int) -> None:

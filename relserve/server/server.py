@@ -35,7 +35,7 @@ from relserve.server.histories import ClientHistory, Histories
 from relserve.server.options import ServerOptions
 from relserve.server.page.counters import Counters
 from relserve.server.page.facts import ConnectedClient
-from relserve.server.places import BATCH, MAX_WAITING, lengthen_queue
+from relserve.server.places import BATCH, MAX_WAITING, lengthen_queue, who_leaves
 from relserve.server.rights.store import RightsStore, rights_path
 from relserve.server.tls import tls_context
 from relserve.server.users.exposure import check_exposed
@@ -183,10 +183,10 @@ class Server:
             self.users, self.tls, self._needs_tls, self._arrived, self._cancel, self._tries,
         )  # fmt: skip
         channel = Channel(startup.take, self._lost)
-        if len(self._waiting) >= MAX_WAITING:  # who has waited longest goes for one more
-            oldest = next(iter(self._waiting))
-            del self._waiting[oldest]
-            self._loop.call_soon(oldest.abort)  # not now: it may have been accepted a moment ago
+        if len(self._waiting) >= MAX_WAITING:
+            leaving = who_leaves(self._waiting)
+            del self._waiting[leaving]
+            self._loop.call_soon(leaving.abort)  # not now: it may have been accepted a moment ago
         self._waiting[channel] = None
         self._loop.call_later(LOGIN_S, self._check_login, channel)
         return channel

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from relserve.errors import ProtocolError
 from relserve.server.tls import shake_hands
+from relserve.server.users.tries import network_of
 
 MAX_START = 10_000  # bytes of a message before the client is known, as in PostgreSQL
 MAX_MESSAGE = 1 << 28
@@ -19,6 +20,7 @@ LAST_S = 1.0  # for a client that is told to go to read why
 LINGER_S = 10.0  # for one whose socket closes to read what was sent, and under TLS to say that it closes, too
 REST_S = 30.0  # without a further byte of a message that has begun
 MAX_UNREAD, MAX_UNSENT = 1 << 23, 1 << 20  # bytes, from which the socket, or the thread, has to wait
+FRAME_BYTES = 256  # of memory that a message takes beside its body: one of five bytes has none
 BROKEN = b"!"  # kind of a frame of ours: what came is no message, and the body says why
 
 _CUT = f"a message has begun, and no more of it came for {REST_S:g} s"
@@ -45,6 +47,7 @@ class Channel(asyncio.Protocol):
 
     Attributes:
         peer: address and port of the client.
+        network: that its address belongs to.
         is_encrypted: whether the socket speaks TLS.
         is_lost: whether the socket is gone.
         is_leaving: whether it is, or the client was told to go.
@@ -58,6 +61,7 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._shaking: asyncio.Transport | None = None  # the plain one, until TLS has started
         self.peer: tuple[str, int] = ("", 0)
+        self.network = ""
         self.is_encrypted = self.is_lost = self.is_leaving = self._is_handed_over = False
         self.is_started = False  # whether messages have a kind in front
         self._received = bytearray()
@@ -77,6 +81,7 @@ class Channel(asyncio.Protocol):
         transport.set_write_buffer_limits(high=MAX_UNSENT)
         peer = transport.get_extra_info("peername")
         self.peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("local", 0)
+        self.network = network_of(self.peer[0])
         if isinstance(peer, tuple):  # the kernel tells when a silent client is no more
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
@@ -188,7 +193,7 @@ class Channel(asyncio.Protocol):
             self._on_frame(self, frame)
             return
         with self._counts:
-            self._num_unread += len(frame[1])
+            self._num_unread += FRAME_BYTES + len(frame[1])
         self._frames.put(frame)
 
     def _next_frame(self) -> Frame | None:
@@ -233,7 +238,7 @@ class Channel(asyncio.Protocol):
         if frame[0] == BROKEN:
             raise Broken(frame[1].decode())
         with self._counts:
-            self._num_unread -= len(frame[1])
+            self._num_unread -= FRAME_BYTES + len(frame[1])
         if not self._is_reading:
             self._loop.call_soon_threadsafe(self._read_on)
         return frame

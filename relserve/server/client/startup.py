@@ -58,6 +58,7 @@ class Startup:
     _scram: ScramServer | None = None
     _minor: int = 0
     _has_begun: bool = False
+    _asked: set[type] = field(default_factory=set)  # for encryption, in its kinds
     _is_over: bool = False
 
     def take(self, channel: Channel, frame: Frame) -> None:
@@ -79,7 +80,12 @@ class Startup:
             _refuse(channel, told)
 
     def _take_first(self, channel: Channel, body: bytes) -> None:
-        match frontend.read_startup(body):
+        message = frontend.read_startup(body)
+        if isinstance(message, frontend.SSLRequest | frontend.GSSENCRequest):
+            if type(message) in self._asked:  # who asks on and on, and reads no answer, fills the memory
+                raise ProtocolError("encryption was asked for twice: send the startup message", "08P01")
+            self._asked.add(type(message))
+        match message:
             case frontend.SSLRequest():
                 if self.tls is None or channel.is_encrypted:
                     channel.send_now(b"N")

@@ -74,3 +74,14 @@ def test_a_user_that_is_none_has_the_same_salt_for_ever(users: Users) -> None:
     again.put(User("bob", make_verifier("x")))
     again.save()
     assert salt(Users.load(users.path), "nobody") == salt(users, "nobody") != salt(users, "somebody")
+
+
+def test_encryption_is_asked_for_once(users: Users) -> None:
+    """Who asks on and on, and reads no answer, would fill the server's memory."""
+    login = Startup(users, None, False, lambda *_: None, lambda *_: None, Tries(time.monotonic))
+    told = Told()
+    for code in (80877104, 80877103, 80877103, 80877103):
+        login.take(told, (b"", struct.pack("!i", code)))  # type: ignore[arg-type]
+    assert told.sent.startswith(b"NNE")
+    assert told.sent.count(b"asked for twice") == 1
+    assert told.is_closed
