@@ -12,7 +12,8 @@ from relserve.server.wire.copy_writer import BINARY_SIGNATURE
 
 Row = list[str | bytes | None]
 _BAD_DATA = "22P04"
-_LINE_LIMIT = 2**30
+ROW_LIMIT = 1 << 28  # bytes of a row, as of any other message
+_MOST_PIECES = 1 << 20  # in which a line may come: each takes memory of its own
 
 
 class CopyReader:
@@ -47,6 +48,8 @@ class _Tuples:
     def __init__(self, columns: Sequence[str], options: CopyOptions) -> None:
         self._count = len(columns)
         self._left = bytearray()
+        self._open: Row | None = None  # the fields of a row that is not whole yet
+        self._open_bytes = 0
         self._num_rows = 0
         self._has_begun = self._is_over = False
 
@@ -56,17 +59,20 @@ class _Tuples:
             return []
         rows: list[Row] = []
         at = 0
-        while not self._is_over and (found := self._row(at)) is not None:
-            row, at = found
-            rows.append(row)
+        while not self._is_over:
+            at = self._take(at)
+            if self._open is None or len(self._open) < self._count:
+                break
+            rows.append(self._open)
+            self._open, self._open_bytes = None, 0
             self._num_rows += 1
-        del self._left[: at + 2 if self._is_over else at]
+        del self._left[:at]
         if self._is_over and self._left:
             raise _bad("data come after the end marker", self._num_rows, "row")
         return rows
 
     def finish(self) -> list[Row]:
-        if not self._is_over and (self._left or not self._has_begun):
+        if not self._is_over and (self._left or self._open is not None or not self._has_begun):
             raise _bad("unexpected end of binary data", self._num_rows + 1, "row")
         return []
 
@@ -78,7 +84,7 @@ class _Tuples:
         if len(self._left) < size + 8:
             return False
         extension = int.from_bytes(self._left[size + 4 : size + 8], "big")
-        if self._left[size] or extension > _LINE_LIMIT:
+        if self._left[size] or extension > ROW_LIMIT:
             raise ProtocolError("unrecognized critical flags or length in COPY file header", _BAD_DATA)
         if len(self._left) < size + 8 + extension:
             return False
@@ -86,31 +92,35 @@ class _Tuples:
         self._has_begun = True
         return True
 
-    def _row(self, at: int) -> tuple[Row, int] | None:
-        """The row that starts here and where it ends; None: it is not whole yet, or there is none."""
+    def _take(self, at: int) -> int:
+        """Take the fields of the open row, of the next one if none is, as far as they have come.
+
+        Returns:
+            Where they end.
+        """
         left = self._left
-        if len(left) < at + 2:
-            return None
-        count = int.from_bytes(left[at : at + 2], "big", signed=True)
-        if count == -1:
-            self._is_over = True
-            return None
-        if count != self._count:
-            raise _bad(f"row field count is {count}, expected {self._count}", self._num_rows + 1, "row")
-        row: Row = []
-        at += 2
-        for _ in range(count):
-            if len(left) < at + 4:
-                return None
+        if self._open is None:
+            if len(left) < at + 2:
+                return at
+            count = int.from_bytes(left[at : at + 2], "big", signed=True)
+            self._is_over = count == -1
+            if not self._is_over and count != self._count:
+                raise _bad(f"row field count is {count}, expected {self._count}", self._num_rows + 1, "row")
+            at += 2
+            if self._is_over:
+                return at
+            self._open = []
+        while len(self._open) < self._count and len(left) >= at + 4:
             size = int.from_bytes(left[at : at + 4], "big", signed=True)
-            if size < -1 or size > _LINE_LIMIT:
+            if size < -1 or self._open_bytes + size > ROW_LIMIT:
                 raise _bad("invalid field size", self._num_rows + 1, "row")
             end = at + 4 + max(size, 0)
             if len(left) < end:
-                return None
-            row.append(None if size < 0 else bytes(left[at + 4 : end]))
+                break
+            self._open.append(None if size < 0 else bytes(left[at + 4 : end]))
+            self._open_bytes += max(size, 0)
             at = end
-        return row, at
+        return at
 
 
 class _Lines:
@@ -123,6 +133,7 @@ class _Lines:
         self._pieces: list[str] = []  # of a line whose newline has not come
         self._open_line: list[str] = []  # lines of CSV before, up to which a quote is open
         self._awaits_header = options.header != "no"
+        self._num_chars = self._num_open = 0  # of both, in characters
         self._is_open = self._is_over = False
         self._num_lines, self._return, self._is_first = 0, "", True
 
@@ -130,10 +141,14 @@ class _Lines:
         text = self._decoded(data, is_last=False)
         if "\n" not in text:
             self._pieces.append(text)
+            self._num_chars += len(text)
+            self._check_size()
             return []
         *lines, rest = "".join((*self._pieces, text)).split("\n")
-        self._pieces = [rest]
-        return [row for line in lines for row in self._line(line)]
+        self._pieces, self._num_chars = [rest], len(rest)
+        rows = [row for line in lines for row in self._line(line)]
+        self._check_size()
+        return rows
 
     def finish(self) -> list[Row]:
         last = "".join((*self._pieces, self._decoded(b"", is_last=True)))
@@ -142,6 +157,12 @@ class _Lines:
         if self._is_open and not self._is_over:
             raise _bad("unterminated CSV quoted field", self._num_lines)
         return rows
+
+    def _check_size(self) -> None:
+        """Refuse a row that is not whole yet, and stays in memory, if it is too long."""
+        if self._num_chars + self._num_open > ROW_LIMIT or len(self._pieces) > _MOST_PIECES:
+            what = f"a row is longer than {ROW_LIMIT >> 20} MiB (COPY, line {self._num_lines + 1})"
+            raise ProtocolError(what, "54000")
 
     def _decoded(self, data: bytes, *, is_last: bool) -> str:
         try:
@@ -160,9 +181,10 @@ class _Lines:
         if self._options.format == "csv":
             self._is_open = is_open_after(line, self._options, is_open=self._is_open)
             self._open_line.append(line)
+            self._num_open += len(line) + 1
             if self._is_open:
                 return []
-            line, self._open_line = "\n".join(self._open_line), []
+            line, self._open_line, self._num_open = "\n".join(self._open_line), [], 0
         return self._row(self._without_return(line))
 
     def _without_return(self, line: str) -> str:

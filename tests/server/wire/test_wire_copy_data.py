@@ -276,3 +276,30 @@ def test_a_line_of_many_pieces_is_read_in_time() -> None:
         assert reader.feed(piece) == []
     (row,) = reader.feed(b"\n")
     assert row == ["x" * 20_000_000]
+
+
+def test_a_row_of_many_pieces_in_binary_is_read_in_time() -> None:
+    """A field that is whole is not copied again with each byte of the next one."""
+    reader, size = CopyReader(["a", "b"], options_of("format binary")), 20_000_000
+    reader.feed(b"PGCOPY\n\xff\r\n\0" + bytes(8) + struct.pack("!hi", 2, size) + bytes(size))
+    reader.feed(struct.pack("!i", 2_000))
+    for _ in range(1_999):
+        assert reader.feed(b"x") == []
+    (row,) = reader.feed(b"x")
+    assert row == [bytes(size), b"x" * 2_000]
+
+
+@pytest.mark.parametrize(
+    ("form", "pieces"),
+    [("", [b"x" * 60, b"x" * 60]), ("format csv", [b'"' + b"x" * 60 + b"\n", b"x" * 60 + b"\n"]),
+     ("format binary", [b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\0\2\0\0\0\x40", bytes(64), b"\0\0\0\x40"])],
+)  # fmt: skip
+def test_a_row_that_does_not_end_is_refused(
+    form: str, pieces: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relserve.server.wire.copy_reader.ROW_LIMIT", 100)
+    reader = CopyReader(NAMES, options_of(form))
+    for piece in pieces[:-1]:
+        assert reader.feed(piece) == []
+    with pytest.raises(ProtocolError, match=r"longer than 0 MiB|invalid field size"):
+        reader.feed(pieces[-1])
