@@ -18,6 +18,7 @@ from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client.changes import CATALOG
 from relserve.server.client.columns import columns_of
+from relserve.server.client.kept_rows import KeptRoom
 from relserve.server.client.list_literals import with_duckdbs_lists
 from relserve.server.client.numeric_literals import with_digits_of_numerics
 from relserve.server.client.results import BATCH_ROWS, ResultRows
@@ -82,6 +83,7 @@ class Executor:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
         self._savepoints, self._happened = savepoints, happened
         self._has_changed_catalog = False  # in this transaction
+        self._room = KeptRoom()
         self.rows: ResultRows | None = None
 
     def runnable(self, text: str) -> str:
@@ -230,7 +232,7 @@ class Executor:
             stream.close()
             forget_interrupt(self._con)
 
-        self.rows = ResultRows(columns, iter(stream), stop)
+        self.rows = ResultRows(columns, iter(stream), stop, self._room)
         if kind == Type.SELECT:
             return StatementOutcome("SELECT", self.rows, counts=True)
         return StatementOutcome("EXPLAIN" if kind == Type.EXPLAIN else "CALL", self.rows)

@@ -180,10 +180,9 @@ class Performer:
 
     def _fetch(self, command: asked.Fetch) -> StatementOutcome:
         rows = self._portals.cursor(command.name)
-        taken = list(rows.take(command.most))
         if command.moves:
-            return StatementOutcome(f"MOVE {sum(batch.num_rows for batch in taken)}")
-        return StatementOutcome("FETCH", ResultRows(rows.columns, iter(taken)), counts=True)
+            return StatementOutcome(f"MOVE {sum(batch.num_rows for batch in rows.take(command.most))}")
+        return StatementOutcome("FETCH", ResultRows(rows.columns, rows.take(command.most)), counts=True)
 
     def _deallocate(self, name: str | None) -> StatementOutcome | None:
         if name is not None:

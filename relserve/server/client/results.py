@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
+from relserve.errors import ProtocolError
+from relserve.server.client.kept_rows import KeptRoom, KeptRows
 from relserve.server.wire.types import ResultColumn
 
 BATCH_ROWS = 2048
@@ -19,6 +21,7 @@ class ResultRows:
         columns: of the result.
         batches: its rows.
         stop: ends what still makes rows.
+        room: for rows that are kept.
 
     Attributes:
         num_taken: rows so far.
@@ -29,10 +32,13 @@ class ResultRows:
         columns: Sequence[ResultColumn],
         batches: Iterator[pa.RecordBatch],
         stop: Callable[[], None] = lambda: None,
+        room: KeptRoom | None = None,
     ) -> None:
         self.columns = columns
         self.num_taken = 0
-        self._batches, self._stop = batches, stop
+        self._batches, self._stop, self._room = batches, stop, room or KeptRoom()
+        self._kept: KeptRows | None = None
+        self._lost: BaseException | None = None  # why the rows that are left are not to be had
         self._left: pa.RecordBatch | None = None
         self._is_exhausted = self.is_kept = False
 
@@ -51,18 +57,32 @@ class ResultRows:
             yield batch
 
     def keep(self) -> None:
-        """Read all rows into memory, so that the connection can do something else."""
+        """Read all rows, so that the connection can do something else.
+
+        Raises:
+            ProtocolError: there is no room for them.
+        """
         if not self.is_kept:
-            self._batches = iter(list(self._batches))
+            try:
+                self._kept = KeptRows(self._room, self._batches)
+            except BaseException as error:
+                self.close()
+                self._is_exhausted, self._lost = False, error
+                raise
+            self._batches = iter(self._kept)
             self.is_kept = True
 
     def close(self) -> None:
         """No more rows are wanted."""
         if not self._is_exhausted and not self.is_kept:
             self._stop()
+        if self._kept is not None:
+            self._kept.close()
         self._is_exhausted, self._left, self._batches = True, None, iter(())
 
     def _peek(self) -> pa.RecordBatch | None:
+        if self._lost is not None:
+            raise ProtocolError(f"the rest of these rows was not kept: {self._lost}", "24000")
         while self._left is None and not self._is_exhausted:
             batch = next(self._batches, None)
             if batch is None:
