@@ -11,7 +11,7 @@ import httpx
 import openai
 import pytest
 
-from relserve.server.openai.batches import runner, service
+from relserve.server.openai.batches import runner, service, store
 from relserve.server.openai.batches.runner import ROWS_AT_ONCE, BatchRunner, RowReply
 from relserve.server.openai.batches.store import BatchStore, StoredBatch, StoredFile, as_line
 from relserve.server.users.users import Users
@@ -135,3 +135,14 @@ def test_a_form_of_a_million_parts_is_none(serving):
     head = {"content-type": "multipart/form-data; boundary=B", "authorization": "Bearer k"}
     reply = httpx.post(f"{serving.url}/files", content=b"--B\r\n" * 10**6, headers=head, timeout=60)
     assert (reply.status_code, json.loads(reply.text)["error"]["param"]) == (400, "purpose")
+
+
+def test_a_file_of_newlines_or_with_a_huge_line_is_refused_before_it_is_cut(serving, upstream, monkeypatch):
+    monkeypatch.setattr(store, "MOST_LINE", 1000)
+    for content, why in (
+        (b"\n" * 100_001, "more than 50,000 lines"),
+        (lines(1, user="x" * 1000), "more than 0 MiB"),
+    ):
+        failed = begin(serving.client(), content)
+        assert (failed.status, why in failed.errors.data[0].message) == ("failed", True)
+    assert not upstream.asked

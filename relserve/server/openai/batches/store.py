@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from relserve.cache.small_file import SmallFile
 
 WINDOW_S = 86_400  # in which a batch has to be done
-MOST_LINES = 50_000  # of one batch
+MOST_LINES, MOST_LINE = 50_000, 4 << 20  # of one batch, and bytes of each
 KEPT_S = 30 * 86_400  # for which the files of a batch that ended are kept
 KINDS = "output", "error"  # of files in which what comes of a batch is written
 RUNNING = ("in_progress", "cancelling")
@@ -273,6 +273,9 @@ def whole_lines(path: Path) -> Iterator[bytes]:
 
 def mistakes_in(content: bytes, endpoint: str) -> tuple[int, list[dict[str, Any]]]:
     """How many lines a file of requests has, and what is wrong with them, as OpenAI says it."""
+    # Counted first: to cut 100 MiB of newlines holds up all clients, and takes gigabytes.
+    if (most := content.count(b"\n") + content.count(b"\r")) > 2 * MOST_LINES:
+        return most, [_mistake(None, "invalid_file", f"the file has more than {MOST_LINES:,} lines")]
     lines, seen, found = content.splitlines(), set[str](), list[dict[str, Any]]()
     if not 1 <= len(lines) <= MOST_LINES:
         why = f"the file has {len(lines):,} lines; a batch has 1 to {MOST_LINES:,}"
@@ -286,6 +289,8 @@ def mistakes_in(content: bytes, endpoint: str) -> tuple[int, list[dict[str, Any]
 
 
 def _mistake_of(raw: bytes, endpoint: str, seen: set[str]) -> str:
+    if len(raw) > MOST_LINE:
+        return f"it has more than {MOST_LINE >> 20} MiB"
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError) as error:
