@@ -143,4 +143,6 @@ def target_of(text: str) -> Path:
     if lead is not None and at.plain(place) != lead:
         return ()
     place += lead is not None or at.plain(place) == "table"
+    if at.plain(place) == "(":  # COPY of a query's rows
+        return ("",)
     return at.path(place)[0]

@@ -135,8 +135,10 @@ class _Statements:
         text = allowed.text.rstrip("; \t\r\n\f\v")
         if first == "pragma" and "storage_info" not in folded(text):
             return
-        if first == "call":
-            text = f"FROM {text.encode()[words(text)[1].start :].decode()}"
+        if first in ("call", "pragma"):  # whose arguments may be any expressions, as those of functions
+            here = words(text)
+            pragma, place = ("pragma_storage_info", 2) if first == "pragma" else ("", 1)
+            text = f"FROM {pragma}{text.encode()[here[place].start :].decode() if here[place:] else ''}"
         needs = None
         if len(text) <= LONG:
             needs = needs_of(text, allowed.type in WRITES or first == "copy")

@@ -16,12 +16,17 @@ from relserve.server.rights.found import Finder, FoundObject
 from relserve.server.rights.needs import BY_TEXT, StatementNeeds, needs_of
 from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who
 from relserve.server.users.definitions import query_place
+from relserve.server.users.long_texts import LONG
 from relserve.server.users.words import words
 from relserve.text2sql.guard.names import folded
 
 WRITES = (Type.INSERT, Type.UPDATE, Type.DELETE)
 _ASKS = frozenset(["text2sql", "text2sql_query"])  # the SQL of their answers is not known yet
-_ACTIONS = {"merge": ("UPDATE", "INSERT", "DELETE"), "copy": ("INSERT",), "truncate": ("TRUNCATE",)}
+_VERBS = ("INSERT", "UPDATE", "DELETE")
+_ACTIONS = {"copy": ("INSERT",), "truncate": ("TRUNCATE",)}
+_TARGETED = frozenset(["insert", "update", "delete", "merge", *_ACTIONS])  # before the table that they change
+_CHANGES_TOO = re.compile(r"(?i)\bon\s++conflict\b|\bor\s++replace\b")
+_READS_OWN = re.compile(r"(?i)\b(?:returning|where)\b")
 
 
 class RightsLook:
@@ -38,7 +43,7 @@ class RightsLook:
     def __init__(self, found: Finder, rights: Rights, who: Who, known: Callable[[str], Who]) -> None:
         self._found, self._rights, self._who, self._known = found, rights, who, known
         self.is_free = not rights.concern(who)
-        self._done: set[tuple[Who, str, str]] = set()  # views and macros whose bodies are judged
+        self._done: set[tuple[Who, str, str, str]] = set()  # views and macros whose bodies are judged
 
     def sought(self, text: str, first: str, kind: Type) -> StatementNeeds:
         """What a text may need of which DuckDB's parser tells nothing: all tables whose names are in it.
@@ -48,20 +53,27 @@ class RightsLook:
         """
         needs = StatementNeeds()
         own: list[FoundObject] = []
-        if first in _ACTIONS or kind in WRITES:
+        verbs = [each for each in _VERBS if re.search(rf"(?i)\b{each}\b", text)]
+        if first in _TARGETED or kind in WRITES:
             path = target_of(text)
             own = self._found.called("table", path)
-            written = [each for each in _ACTIONS["merge"] if re.search(rf"(?i)\b{each}\b", text)]
-            actions = written if first == "merge" else _ACTIONS.get(first) or [kind.name]
+            actions = [*_ACTIONS.get(first, [kind.name if kind in WRITES else first.upper()])]
+            if first == "merge":
+                actions = [*verbs]
+            elif kind not in WRITES:  # of a PIVOT's several statements; of those texts may be long
+                actions += ["UPDATE"] if _CHANGES_TOO.search(text) else []
+                actions += ["SELECT"] if _READS_OWN.search(text) else []
             needs.tables += [(action, path) for action in actions]
             needs.is_hidden = not path
+        elif first in ("with", "(") or len(text) > LONG:  # it may change any of them, in a WITH or behind it
+            needs.also = verbs
         text = folded(text)
         for each in self._found.all("table"):
             count = _count(each.name, text)
             if count > (1 if each in own and first != "merge" else 0):
                 needs.loose.add(each.name)
         needs.calls |= {each.name for each in self._found.all("macro") if _count(each.name, text)}
-        needs.is_hidden |= any(_count(name, text) for name in BY_TEXT - {"histogram"})
+        needs.is_hidden |= any(_count(name, text) for name in (*BY_TEXT, "storage_info"))
         needs.calls |= {name for name in _ASKS if _count(name, text)}
         return needs
 
@@ -80,7 +92,8 @@ class RightsLook:
                 self._need(privilege, each, reader, None if len(path) > 1 else view)
         for each in self._found.all("table") if needs.loose else ():
             if each.name in needs.loose:
-                self._need("SELECT", each, reader, view)
+                for privilege in ("SELECT", *(() if each.is_view else needs.also)):
+                    self._need(privilege, each, reader, view)
         self._check_calls(needs)
 
     def _need(self, privilege: str, found: FoundObject, reader: Who, view: FoundObject | None) -> None:
@@ -105,9 +118,9 @@ class RightsLook:
         reader = ADMIN if name is None else asks if name == asks.name else self._known(name)
         if view.is_temporary:
             reader = self._who
-        if (reader, view.schema, view.name) in self._done:
+        if (reader, *view[:3]) in self._done:
             return
-        self._done.add((reader, view.schema, view.name))
+        self._done.add((reader, *view[:3]))
         sql = (view.sql or "").rstrip("; \n")
         here = words(sql)
         place = query_place(here)
@@ -124,8 +137,8 @@ class RightsLook:
                 f"permission denied for function {what}: it reads tables that are only known when it runs, "
                 "and you may not read all of this database"
             )
-        called = {name for name in needs.calls if (self._who, "", name) not in self._done}
-        self._done |= {(self._who, "", name) for name in called}
+        called = {name for name in needs.calls if (self._who, "", "", name) not in self._done}
+        self._done |= {(self._who, "", "", name) for name in called}
         for macro in self._found.all("macro") if called else ():
             if macro.name in called:
                 self._check_macro(macro.sql or "")
@@ -147,7 +160,7 @@ class RightsLook:
         if place is not None and place < len(here):
             body = text.encode()[here[place].start :].decode().rstrip("; \t\r\n\f\v")
             needs = needs_of(body) or needs_of(f"SELECT * FROM (\n{body}\n)")
-            self.check(needs or self.sought(body, "", Type.SELECT), self._who)
+            self.check(needs or self.sought(body, here[place].plain, Type.SELECT), self._who)
 
 
 def kind_of(found: FoundObject) -> str:

@@ -18,8 +18,9 @@ from relserve.text2sql.guard.names import folded
 Path = tuple[str, ...]  # catalog, schema and name, or the last of these
 _ASKED = "SELECT system.main.json_serialize_sql($1)"
 _WRITES = {"INSERT_QUERY_NODE": "INSERT", "UPDATE_QUERY_NODE": "UPDATE", "DELETE_QUERY_NODE": "DELETE"}
-_NAMED = frozenset(["histogram", "histogram_values"])  # table functions that take a table's bare name
-BY_TEXT = frozenset(["query_table", "duckdb_table_sample", "pragma_storage_info", *_NAMED])
+# table functions that take a table's bare name, and those that take any expression that gives one
+_NAMED = frozenset(["histogram", "histogram_values", "pragma_storage_info"])
+BY_TEXT = frozenset(["query_table", "duckdb_table_sample", *_NAMED])
 _PART = re.compile(r'"((?:[^"]++|"")*+)"|([^."]++)')
 
 
@@ -31,12 +32,14 @@ class StatementNeeds:
         tables: a privilege and the name of what it is on.
         calls: functions by the last part of their names; operators, too.
         loose: names that may be those of tables, in any schema, where DuckDB tells no more.
+        also: privileges on these beside SELECT.
         is_hidden: a table is named by what is only known when the statement runs.
     """
 
     tables: list[tuple[str, Path]] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)
     loose: set[str] = field(default_factory=set)
+    also: list[str] = field(default_factory=list)
     is_hidden: bool = False
 
 

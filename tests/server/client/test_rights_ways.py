@@ -18,6 +18,7 @@ CREATE SCHEMA hid
 CREATE TABLE hid.h AS SELECT 1 AS a
 CREATE VIEW oldview AS FROM secret
 CREATE VIEW oldview2 AS FROM secret
+CREATE VIEW likeown AS FROM secret
 CREATE VIEW openview AS SELECT max(a) FROM secret
 CREATE VIEW chained AS FROM oldview
 CREATE VIEW goodview AS FROM secret
@@ -26,7 +27,9 @@ CREATE MACRO sm() AS (SELECT max(a) FROM secret)
 CREATE MACRO nested() AS sm() + 1
 CREATE MACRO q(n) AS TABLE FROM query_table(n)
 GRANT CREATE ON SCHEMA main TO ann
+CREATE TABLE shown AS SELECT 1 AS a
 REVOKE ALL ON secret, oldview2 FROM PUBLIC
+GRANT SELECT ON shown TO ann
 REVOKE ALL ON SCHEMA hid FROM PUBLIC
 GRANT SELECT ON goodview TO ann
 """.strip().splitlines()
@@ -51,6 +54,11 @@ FROM duckdb_table_sample('secret')
 FROM pragma_storage_info('secret')
 PRAGMA storage_info('secret')
 PRAGMA storage_info(secret)
+PRAGMA storage_info('sec' || 'ret')
+PRAGMA "storage_info"(e'secr\x65t')
+MERGE INTO mine USING histogram(e'secr\x65t', a) h ON false WHEN NOT MATCHED THEN INSERT VALUES (h.count::INT)
+SET VARIABLE x = (SELECT max(bin) FROM histogram('sec' || 'ret', a))
+PIVOT (FROM histogram(reverse('terces'), a)) ON bin USING sum(count)
 CALL pragma_storage_info('secret')
 FROM histogram_values(secret, a)
 FROM histogram('secret', a)
@@ -68,6 +76,7 @@ FROM llm_evaluate('secret', a, 1)
 FROM oldview
 FROM openview
 FROM chained
+SELECT * FROM temp.main.likeown, shop.main.likeown
 PIVOT secret ON a USING count(*)
 PIVOT secret ON a IN (1) USING count(*)
 FROM (PIVOT secret ON a IN (1) USING count(*))
@@ -175,6 +184,16 @@ CREATE INDEX i ON 'secret' (a)
 CREATE OR REPLACE TABLE $$secret$$ AS SELECT 9 AS a
 MERGE INTO 'secret' USING mine ON false WHEN NOT MATCHED THEN INSERT VALUES (9)
 TRUNCATE 'secret'
+INSERT INTO shown SELECT 9 FROM (PIVOT mine ON x USING count(*))
+INSERT INTO "shown" SELECT 9 FROM (PIVOT mine ON x USING count(*))
+DELETE FROM shown USING (PIVOT mine ON x USING count(*))
+UPDATE shown SET a = 9 WHERE EXISTS (PIVOT mine ON x USING count(*))
+WITH x AS (SELECT 9 AS a) MERGE INTO shown USING x ON false WHEN NOT MATCHED THEN INSERT VALUES (x.a)
+WITH x AS (DELETE FROM shown RETURNING a) MERGE INTO mine USING x ON false WHEN MATCHED THEN DELETE
+WITH x AS (DELETE FROM shown RETURNING a) SELECT * FROM x, (PIVOT mine ON x USING count(*))
+WITH x AS (SELECT 9 AS a) INSERT INTO shown SELECT a FROM x, (PIVOT mine ON x USING count(*))
+CREATE TABLE c8 AS WITH x AS (DELETE FROM shown RETURNING a) SELECT * FROM x, (PIVOT mine ON x USING count(*))
+EXPLAIN ANALYZE WITH x AS (SELECT 9 AS a) MERGE INTO shown USING x ON false WHEN MATCHED THEN DELETE
 """.strip().splitlines()
 MAY = """
 SELECT secret FROM (SELECT 1 AS secret)
@@ -190,8 +209,16 @@ PIVOT mine ON x USING count(*)
 DESCRIBE mine
 SELECT column_name FROM information_schema.columns WHERE table_name = 'secret'
 PRAGMA table_info('secret')
+PRAGMA storage_info('mine')
+PRAGMA storage_info(mine)
 CREATE TABLE c9 (secret INT)
 INSERT INTO mine VALUES (1)
+MERGE INTO mine USING shown ON x = a WHEN NOT MATCHED THEN INSERT VALUES (a)
+WITH s AS (SELECT 7 AS v) MERGE INTO mine USING s ON x = v WHEN NOT MATCHED THEN INSERT VALUES (v)
+INSERT INTO mine SELECT 9 FROM (PIVOT shown ON a USING count(*))
+DELETE FROM mine USING (PIVOT shown ON a USING count(*)) WHERE x = 9
+FROM shown
+PIVOT shown ON a USING count(*)
 MERGE INTO mine USING (SELECT 7 AS v) s ON x = v WHEN NOT MATCHED THEN INSERT VALUES (v)
 SHOW TABLES
 SELECT histogram(x + 1) FROM mine
@@ -210,9 +237,11 @@ def ann(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
             for text in SETUP:
                 root.execute(text)
             ann.execute("CREATE TABLE mine AS SELECT 1 AS x")
+            ann.execute("CREATE TEMP VIEW likeown AS FROM mine")
             yield ann
             assert said(root, "FROM secret") == "[(1,)]"
             assert said(root, "SELECT sm()") == "[(1,)]"
+            assert said(root, "FROM shown") == "[(1,)]"
 
 
 def ran(con: Client, text: str) -> str:
