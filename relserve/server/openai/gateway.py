@@ -47,6 +47,7 @@ MODELS = "/v1/models"
 CHATS = (CHAT, COMPLETIONS)
 POSTED = (*CHATS, SYSTEM_ONE, DECISIONS)
 RequestAsked = OpenAIRequest | DecisionRequest
+LARGE = 1 << 18  # bytes of a body: to read 4 MiB takes a part of a second, in which nobody else has a turn
 MOST_TOKENS = 4096  # taken for the model's context where it is not known yet
 GATE_S = 0.1  # in which the gate may say first that a request's limit has passed while it waited
 GRACE_S = 10.0  # for requests under way when the server ends
@@ -72,6 +73,7 @@ class Gateway:
         self._limits, self._turned_away = UserLimits(quota), TurnedAway()
         self._chars_per_token = float(CHARS_A_TOKEN)  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
+        self._large_body = asyncio.Lock()
         self._created = int(time.time())
         self._is_ending = False
         self._batches = BatchService(batches, self._ask_row) if batches is not None else None
@@ -215,9 +217,7 @@ class Gateway:
             tags: of a row in the background, for the scheduler; it is none of a user's requests at once.
         """
         self._limits.check(user, 1 if tags is None else 0)  # before the server takes the trouble to read
-        raw = await exchange.body()
-        given = path, raw, self._upstream.model, user, self._salts
-        asked: RequestAsked = read_asked(*given) if path in CHATS else read_decision(*given)
+        asked = await self._read(path, await exchange.body(), user)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         self._limits.check_size(user, asked.num_answers)
@@ -235,6 +235,13 @@ class Gateway:
                 await exchange.while_there(self._within(exchange, user, asked, prompt_tokens, spending))
             finally:
                 self._counters.requests.spent(user.name, *spending.tokens)
+
+    async def _read(self, path: str, raw: bytes, user: User) -> RequestAsked:
+        """A request's body; of several large ones one at a time, so that others have a turn between two."""
+        async with self._large_body if len(raw) > LARGE else contextlib.nullcontext():
+            await asyncio.sleep(0)
+            given = path, raw, self._upstream.model, user, self._salts
+            return read_asked(*given) if path in CHATS else read_decision(*given)
 
     async def _within(
         self, exchange: Exchange, user: User, asked: RequestAsked, prompt_tokens: int, spending: TokenAccount
