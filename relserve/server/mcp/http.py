@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -10,12 +12,17 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from relserve.errors import ForbiddenError, UsageError
+from relserve.server.users.quota import HOUR, Quota
 from relserve.server.users.users import User, Users
 
 logger = logging.getLogger(__name__)
+
+MOST_SESSIONS = 1000  # that a user may open in an hour; one that rests for half an hour the SDK ends
+_SESSION = b"mcp-session-id"
 
 
 def http_app(made: MCPServer[Any], users: Users | None, host: str) -> ASGIApp:
@@ -29,7 +36,7 @@ def http_app(made: MCPServer[Any], users: Users | None, host: str) -> ASGIApp:
         return made.streamable_http_app(host="127.0.0.1")
     keyless = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # a web page has no key
     app = made.streamable_http_app(host=host, transport_security=keyless)
-    guarded = RequireAuthMiddleware(app, [])
+    guarded = RequireAuthMiddleware(_FewSessions(app), [])
     return _WithLifespan(app, AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Keys(users))))
 
 
@@ -69,3 +76,25 @@ class _WithLifespan:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         inner = self._app if scope["type"] == "lifespan" else self._guarded
         await inner(scope, receive, send)
+
+
+class _FewSessions:
+    """Lets each user open so many sessions: of all users together the SDK lets 10,000 be open."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self._opened = app, Quota(time.monotonic)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = str(scope["user"].access_token.client_id)
+        is_new = all(key != _SESSION for key, _ in scope["headers"])
+        if is_new and (wait_s := self._opened.wait_s(name, MOST_SESSIONS, HOUR)):
+            told = f"user {name} has opened {MOST_SESSIONS} sessions in an hour: use one for many calls\n"
+            await PlainTextResponse(told, 429, {"Retry-After": f"{math.ceil(wait_s)}"})(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if is_new and any(key == _SESSION for key, _ in message.get("headers", ())):
+                self._opened.add(name, 1)
+            await send(message)
+
+        await self._app(scope, receive, sending)

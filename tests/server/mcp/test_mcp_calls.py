@@ -125,6 +125,27 @@ def test_keys_say_who_calls(tmp_path: Path, book: Book) -> None:  # noqa: F811
         assert {user for user, _ in here.server.queries()} == {"ann", "bob"}
 
 
+def test_a_user_opens_so_many_sessions(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+) -> None:  # fmt: skip
+    """Of which all users together may have so many."""
+    monkeypatch.setattr("relserve.server.mcp.http.MOST_SESSIONS", 2)
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+
+    def status(key: str) -> int:
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
+        return httpx2.post(here.url, json=asked, headers=headers).status_code
+
+    ann, bob = book.add("ann"), book.add("bob")
+    with served(ScriptedEngine(), database=shop(tmp_path), read_only=True, users=book.path) as here:
+        assert [status(ann), status(ann), status(ann), status(bob)] == [200, 200, 429, 200]
+
+
 @pytest.mark.long
 def test_a_users_longest_statement_ends_in_the_engine(tmp_path: Path, book: Book) -> None:  # noqa: F811
     engine, key = slow(), book.add("ann", longest_statement_s=0.5)
