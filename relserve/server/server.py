@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from relserve.machine.private_files import open_private
 from relserve.server.activity import activity_table
 from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel
+from relserve.server.client.inbox_room import InboxRoom
 from relserve.server.client.notices import WireClient
 from relserve.server.client.startup import Arrived, Startup
 from relserve.server.client.state import ClientState, EndedStatement
@@ -89,9 +91,9 @@ class Server:
         self._histories = Histories(api.new_book(load()))
         self._clients: dict[int, ClientState] = {}
         self._workers: set[ClientWorker] = set()
+        self._rooms = defaultdict[str, InboxRoom](InboxRoom)  # by user
         self._waiting: dict[Channel, None] = {}  # who have not said who they are, as they came
-        self._pids = itertools.count(1)
-        self._lock = threading.Lock()
+        self._pids, self._lock = itertools.count(1), threading.Lock()
         self._is_ending = False
         self._database = ServerDatabase(
             options, self._activity, self._signal, self._prepared, self.quota, self.salts, engine
@@ -203,7 +205,7 @@ class Server:
             raise ProtocolError(full, "53300")
         self._database.check_name(arrived.parameters.get("database", ""), arrived.user)
         self._waiting.pop(channel, None)
-        channel.hand_over()
+        channel.hand_over(self._rooms[arrived.user.name])
         worker = ClientWorker(self, channel, arrived, next(self._pids))
         self._workers.add(worker)
         worker.start()

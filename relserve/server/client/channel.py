@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from relserve.errors import ProtocolError
+from relserve.server.client.inbox_room import LARGE, InboxRoom
 from relserve.server.tls import shake_hands
 from relserve.server.users.tries import network_of
 
@@ -33,7 +34,19 @@ class HungUp(ConnectionError):
 
 
 class Broken(Exception):
-    """What the client sent is no message, and where the next one begins cannot be known."""
+    """What the client sent is no message, and where the next one begins cannot be known.
+
+    Attributes:
+        sqlstate: told to the client, which is hung up on.
+    """
+
+    sqlstate = "08P01"
+
+
+class HoldsTooMuch(Broken):
+    """A client's session takes too much of the memory that all share."""
+
+    sqlstate = "53400"
 
 
 class Channel(asyncio.Protocol):
@@ -69,6 +82,8 @@ class Channel(asyncio.Protocol):
         self._num_unread = self._num_unsent = 0
         self._counts = threading.Condition()
         self._is_reading = True
+        self._room, self._num_large = InboxRoom(), 0  # of its bytes that are taken
+        self._begun = 0  # bytes of a large message that has begun
         self._lingering: asyncio.TimerHandle | None = None
         self._rest: asyncio.TimerHandle | None = None  # the rest of a message is waited for
 
@@ -105,6 +120,7 @@ class Channel(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
         self._frames.put(None)
+        self._give_back(self._num_large)
         self._on_lost(self)
 
     def pause_writing(self) -> None:
@@ -147,9 +163,9 @@ class Channel(asyncio.Protocol):
             self.is_leaving = True
             self._counts.notify_all()
 
-    def hand_over(self) -> None:
-        """From now on frames wait for `receive`; in the loop."""
-        self._is_handed_over = True
+    def hand_over(self, room: InboxRoom) -> None:
+        """From now on frames wait for `receive`, the large ones in this room; in the loop."""
+        self._is_handed_over, self._room = True, room
 
     def start_tls(self, context: ssl.SSLContext) -> None:
         """Speak TLS from the next byte on; in the loop."""
@@ -207,11 +223,23 @@ class Channel(asyncio.Protocol):
                 f"a message says that it has {length} bytes; it may have 4 to {longest}", "08P01"
             )
         end = head - 4 + length
+        if length > LARGE and not self._begun and not self.is_lost:
+            self._room.take(length)
+            with self._counts:
+                self._begun, self._num_large = length, self._num_large + length
         if len(self._received) < end:
             return None
+        self._begun = 0
         frame = bytes(self._received[: head - 4]), bytes(self._received[head:end])
         del self._received[:end]
         return frame
+
+    def _give_back(self, num_bytes: int) -> None:
+        """The room of large messages, once: they are received, or the socket is gone."""
+        with self._counts:
+            num_bytes = min(num_bytes, self._num_large)
+            self._num_large -= num_bytes
+        self._room.give_back(num_bytes)
 
     def _read_on(self) -> None:
         if not self._is_reading and self._num_unread <= MAX_UNREAD and self._transport is not None:
@@ -239,6 +267,8 @@ class Channel(asyncio.Protocol):
             raise Broken(frame[1].decode())
         with self._counts:
             self._num_unread -= FRAME_BYTES + len(frame[1])
+        if len(frame[1]) + 4 > LARGE:
+            self._give_back(len(frame[1]) + 4)
         if not self._is_reading:
             self._loop.call_soon_threadsafe(self._read_on)
         return frame

@@ -17,8 +17,9 @@ from relserve.errors import ForbiddenError, ProtocolError, RelserveError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client.changes import CATALOG
+from relserve.server.client.channel import HoldsTooMuch
 from relserve.server.client.columns import columns_of
-from relserve.server.client.kept_rows import KeptRoom
+from relserve.server.client.kept_rows import MOST_OF_RESULT, KeptRoom
 from relserve.server.client.list_literals import with_duckdbs_lists
 from relserve.server.client.numeric_literals import with_digits_of_numerics
 from relserve.server.client.results import BATCH_ROWS, ResultRows
@@ -39,6 +40,13 @@ _COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE
 _OF_PREPARED = (
     "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = ?"
 )
+MOST_HELD = 1 << 26  # bytes of what a session keeps in memory beside its temporary tables
+_HELD = """
+SELECT system.main.sum(size) FROM (
+    SELECT system.main.strlen(value) AS size FROM system.main.duckdb_variables()
+    UNION ALL SELECT system.main.strlen(statement) FROM system.main.duckdb_prepared_statements()
+)
+"""
 _BY_PAGES = re.compile(r"\bctid BETWEEN '\(\d+,0\)'::tid\b")  # how DuckDB's extension reads a table
 _KIND = re.compile(
     r"(?i)(create|drop|alter)\s++(?:or\s++replace\s++)?"
@@ -208,10 +216,21 @@ class Executor:
         self._happened()
         if kind not in _STREAMED:
             self._savepoints.wrote()
+        if kind in (Type.SET, Type.PREPARE):  # SET VARIABLE, too
+            self._check_held()
         if kind not in _STREAMED and kind not in _COUNTED:
             CATALOG.happened()
             self._has_changed_catalog = True
         return self._finished(meant, kind)
+
+    def _check_held(self) -> None:
+        """End a session whose variables and prepared statements take too much memory: DuckDB counts none."""
+        held = self._con.raw.execute(_HELD).fetchall()[0][0]
+        if held is not None and held > MOST_HELD:
+            raise HoldsTooMuch(
+                f"the variables and prepared statements of this connection have more than {MOST_HELD >> 20} "
+                "MiB: keep rows in a temporary table"
+            )
 
     def _prepared(self, text: str) -> tuple[str, Type]:
         """The statement that an EXECUTE runs, as DuckDB remembers it."""
@@ -239,20 +258,21 @@ class Executor:
 
     def _finished(self, text: str, kind: Type) -> StatementOutcome:
         description = self._con.description or []
-        table = self._con.to_arrow_table() if description else pa.table({})
         names = [(each[0], str(each[1])) for each in description]
         is_count = names == [("Count", "BIGINT")] and kind not in _STREAMED and not _returns(text)
         if kind in _COUNTED and is_count:
-            is_truncate = bare(text)[:8].lower() == "truncate"
+            table, is_truncate = self._con.to_arrow_table(), bare(text)[:8].lower() == "truncate"
             return StatementOutcome(
                 "TRUNCATE TABLE" if is_truncate else f"{_COUNTED[kind]} {_count_of(table)}"
             )
         if kind in _COUNTED or kind in _STREAMED or kind == Type.MULTI:
             if not names or (names == [("Success", "BOOLEAN")] and kind != Type.SELECT):
                 return StatementOutcome(tag_of(text))
-            rows = ResultRows(columns_of(names, text), iter(table.to_batches(BATCH_ROWS)))
+            reader, room = self._con.to_arrow_reader(BATCH_ROWS), KeptRoom(MOST_OF_RESULT)
+            rows = ResultRows(columns_of(names, text), iter(reader), room=room)
+            rows.keep()
             return StatementOutcome(_COUNTED.get(kind, "SELECT"), rows, counts=True)
-        if kind == Type.CREATE and is_count and table.num_rows:
+        if kind == Type.CREATE and is_count and (table := self._con.to_arrow_table()).num_rows:
             return StatementOutcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
         return StatementOutcome(tag_of(text))
 

@@ -14,13 +14,18 @@ from relserve.errors import ProtocolError
 
 IN_MEMORY = 1 << 24  # bytes of one cursor
 MOST = 1 << 30  # bytes of all cursors of a client
+MOST_OF_RESULT = 10 << 30  # bytes of what EXECUTE or RETURNING gives, as DuckDB's own temporary files
 
 
 class KeptRoom:
-    """How much the open cursors of one client may still keep."""
+    """How much the open cursors of one client may still keep.
 
-    def __init__(self) -> None:
-        self._left = MOST
+    Args:
+        most: bytes; None: `MOST`.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = self._left = MOST if most is None else most
 
     def take(self, num_bytes: int) -> None:
         """Keep more.
@@ -30,7 +35,7 @@ class KeptRoom:
         """
         if num_bytes > self._left:
             raise ProtocolError(
-                f"the rows of your open cursors have more than {MOST >> 20:,} MiB",
+                f"the rows of your open cursors have more than {self._most >> 20:,} MiB",
                 "53400",
                 "Fetch all rows before the next statement, or open the cursor on a connection of its own.",
             )

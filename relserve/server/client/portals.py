@@ -33,11 +33,8 @@ from relserve.server.wire.types import (
     duckdb_type,
 )
 
-ALL_SETTINGS = [
-    ResultColumn("name", PgType(TEXT)),
-    ResultColumn("setting", PgType(TEXT)),
-    ResultColumn("description", PgType(TEXT)),
-]
+MOST_PREPARED, _OVERHEAD = 1 << 26, 1000  # characters of a connection's statements; beside each text
+ALL_SETTINGS = [ResultColumn(name, PgType(TEXT)) for name in ("name", "setting", "description")]
 
 _SCHEMA = re.compile(
     r"(?i)(?<!\w)(?:(?:schema|questions)\s*+(?::=|=>)|llm_decide\s*+\((?>[^(),]*+,)++)\s*+\$\d"
@@ -109,6 +106,9 @@ class Portals:
         """
         if prepared.name and prepared.name in self._prepared:
             raise ProtocolError(f'prepared statement "{prepared.name}" already exists', "42P05")
+        held = sum(len(each.text) + _OVERHEAD for name, each in self._prepared.items() if name)
+        if prepared.name and held + len(prepared.text) > MOST_PREPARED:
+            raise ProtocolError("too many prepared statements on this connection: close some", "53400")
         self._prepared[prepared.name] = prepared
 
     def prepared(self, name: str) -> PreparedStatement:

@@ -72,7 +72,7 @@ class ClientSession:
                 self._leave(*self._idle_error())
                 return
             except Broken as error:
-                self._leave("08P01", str(error))
+                self._leave(error.sqlstate, str(error))
                 return
 
     def _answer(self, kind: bytes, body: bytes) -> bool:

@@ -43,6 +43,7 @@ DEFAULTS = {
 _NAMES = {name.lower(): name for name in (*FIXED, *DEFAULTS)}
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 MAX_NAME = 63
+MOST_CHARS = 1 << 20  # of all values of a client
 _TIMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
 _SWITCHES = ("default_transaction_read_only", "transaction_read_only")
 IN_DUCKDB = ("TimeZone", "search_path")  # DuckDB has them, too
@@ -104,6 +105,8 @@ class SessionVariables:
         if name in FIXED:
             raise ProtocolError(f'parameter "{name}" cannot be changed', "55P02")
         value = None if value is None else _checked(name, value)
+        if value is not None and sum(map(len, self._set.values())) + len(value) > MOST_CHARS:
+            raise ProtocolError(f"settings of a connection have at most {MOST_CHARS:,} characters", "53400")
         if is_local:
             if self._before is None:
                 return  # as in PostgreSQL: it has no effect outside of a transaction

@@ -37,7 +37,7 @@ def test_rows_beyond_a_few_are_kept_in_a_file(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_cursors_of_a_client_have_room_for_so_much_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_rows, "MOST", 1_500_000)
+    monkeypatch.setattr(kept_rows, "MOST", 1_000_000)
     room = KeptRoom()
     first, second = (ResultRows((), batches(), room=room) for _ in range(2))
     first.keep()
