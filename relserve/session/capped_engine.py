@@ -65,6 +65,11 @@ class CappedEngine(WrappedEngine):
                 account.close()
             if rest := held + [Reply(index, None, account.failure()) for index in sorted(left)]:
                 yield rest
+        except (asyncio.CancelledError, GeneratorExit):
+            # rows of a batch count when they are found
+            if asks and getattr(self._engine, "find_counted", None) is None:
+                account.give_up()
+            raise
         finally:
             account.close()
 
@@ -80,17 +85,18 @@ class _Account:
         self._caps, self._price, self._prompts = caps, price, submission.prompts
         self._lead = size_of(submission.lead)
         self._num, self._taken = 0, Usage()
-        self._claims: deque[Amounts] = deque()
+        self._claims: deque[tuple[Amounts, Amounts]] = deque()  # and what of it a prompt alone takes
         self._output = float(expected_output(submission.sampling))
         self._billed_s = time.monotonic()
 
     async def why_not(self, prompt: str) -> str:
         """Let a row go, as soon as the rows under way leave room: ""; or why it may not."""
         while True:
-            expected = self._expected(prompt)
+            usage = self._expected_usage(prompt)
+            expected = self._of(usage)
             may_go, cap = self._claim(expected)
             if may_go:
-                self._claims.append(expected)
+                self._claims.append((expected, self._of(usage._replace(output_tokens=0))))
                 return ""
             if may_go is False and cap is not None:
                 return cap.told()
@@ -105,7 +111,7 @@ class _Account:
         while num < most and not self.is_reached():
             may_go, _ = self._claim(one)
             if may_go:
-                self._claims.append(one)
+                self._claims.append((one, Amounts()))
                 num += 1
                 if not num % AT_ONCE:
                     await asyncio.sleep(0)
@@ -121,7 +127,7 @@ class _Account:
             if reply.is_counted:
                 continue
             taken = Amounts() if reply.is_unsent else self._amounts(reply)
-            expected = self._claims.popleft() if self._claims else None
+            expected = self._claims.popleft()[0] if self._claims else None
             for cap in self._caps:
                 cap.spend(taken) if expected is None else cap.settle(expected, taken)
 
@@ -134,9 +140,16 @@ class _Account:
         cap = next((cap for cap in self._caps if cap.is_reached()), self._caps[0])
         return Failure(FailureKind.CAP, cap.told())
 
+    def give_up(self) -> None:
+        """Rows that went to a server are of no more use: it has read their prompts, and charges for them."""
+        for expected, begun in self._claims:
+            for cap in self._caps:
+                cap.settle(expected, begun)
+        self._claims.clear()
+
     def close(self) -> None:
-        """Rows that went and have no reply were given up."""
-        for expected in self._claims:
+        """Rows that went and have no reply were not answered."""
+        for expected, _ in self._claims:
             for cap in self._caps:
                 cap.release(expected)
         self._claims.clear()
@@ -150,20 +163,20 @@ class _Account:
                 return may_go, cap
         return True, None
 
-    def _expected(self, prompt: str) -> Amounts:
+    def _expected_usage(self, prompt: str) -> Usage:
         """By the mean of the rows that were answered; before the first by the bytes and the answers' type."""
         read = (size_of(prompt) + self._lead) / CHARS_A_TOKEN + OVERHEAD
         usage = Usage(round(read), 0, round(self._output))
         if self._num:
             usage = Usage._make(round(tokens / self._num) for tokens in self._taken)
-        return self._of(usage)
+        return usage
 
     def _amounts(self, reply: Reply) -> Amounts:
         """What a row took; in a batch, or of a server that does not tell, what was expected."""
         usage = reply.usage
         in_batch = reply.failure is not None and reply.failure.kind is FailureKind.IN_BATCH
         if in_batch or (reply.failure is None and not any(usage)):
-            return self._expected(self._prompts[reply.index])
+            return self._of(self._expected_usage(self._prompts[reply.index]))
         self._num += 1
         self._taken = Usage._make(map(sum, zip(self._taken, usage, strict=True)))
         taken = self._of(usage)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+
 import pytest
-from asking import ask
+from asking import ask, collect, submission_of
 from decision_fakes import decisions, serving
 from http_fakes import Answered
 
 from relserve.call.decisions import YES_NO, FollowUp
 from relserve.engines.http.embedded_rows import MOST_TEXTS
 from relserve.engines.http.engine import HttpEngine
+from relserve.engines.loop import spawn
 from relserve.errors import FailureKind
 from relserve.prices.price import Rates, TokenPrice
 from relserve.session.capped_engine import CappedEngine
@@ -47,3 +51,28 @@ def test_so_do_those_of_questions_about_one_state(fake):
     replies = ask(capped, ["one", "two", "three"], **how)
     assert cap.spent.rows == 9
     assert cap.spent.tokens == sum(reply.usage.prompt_tokens for reply in replies) < 9 * 40
+
+
+def test_prompts_under_way_count_when_their_statement_is_given_up(fake):
+    """The host charges for them: else a user who interrupts each statement would have no cap."""
+
+    async def never(body):
+        await asyncio.Event().wait()
+
+    server, cap, price = fake(never), SpendingCap(Limits(), "x"), TokenPrice(Rates(1.0, 1.0, 1.0))
+
+    async def given_up():
+        asking = asyncio.ensure_future(
+            collect(CappedEngine(HttpEngine(server.url), [cap], price), submission_of(["x" * 4000]))
+        )
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+
+    spawn(given_up()).result(timeout=60)
+    assert cap.spent.rows == 1
+    assert 900 < cap.spent.tokens < 1100
+    assert cap.spent.cost == pytest.approx(cap.spent.tokens * 1e-6)
+    assert cap.claim(cap.spent)  # nothing is claimed any more
