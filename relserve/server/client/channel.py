@@ -81,7 +81,7 @@ class Channel(asyncio.Protocol):
         self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._num_unread = self._num_unsent = 0
         self._counts = threading.Condition()
-        self._is_reading = True
+        self._is_reading, self._reads_soon = True, False
         self._room, self._num_large = InboxRoom(), 0  # of its bytes that are taken
         self._begun = 0  # bytes of a large message that has begun
         self._lingering: asyncio.TimerHandle | None = None
@@ -242,6 +242,7 @@ class Channel(asyncio.Protocol):
         self._room.give_back(num_bytes)
 
     def _read_on(self) -> None:
+        self._reads_soon = False
         if not self._is_reading and self._num_unread <= MAX_UNREAD and self._transport is not None:
             self._is_reading = True
             self._transport.resume_reading()
@@ -269,7 +270,8 @@ class Channel(asyncio.Protocol):
             self._num_unread -= FRAME_BYTES + len(frame[1])
         if len(frame[1]) + 4 > LARGE:
             self._give_back(len(frame[1]) + 4)
-        if not self._is_reading:
+        if not self._is_reading and not self._reads_soon and self._num_unread <= MAX_UNREAD:
+            self._reads_soon = True  # once: wake-ups fill the loop's pipe, which signals come through, too
             self._loop.call_soon_threadsafe(self._read_on)
         return frame
 
