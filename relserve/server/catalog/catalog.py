@@ -1,6 +1,8 @@
 """The catalog of one DuckDB instance, and the texts that ask it."""
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import duckdb
@@ -21,6 +23,7 @@ from relserve.server.catalog.names import users_own
 from relserve.server.catalog.words import in_duckdbs_words
 
 _CHECKS = "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
+SHORT = 10_000  # characters of a text that is read beside others: sqlglot is Python, of which one thread runs
 LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones bring rows or lists of values
 
 
@@ -38,7 +41,7 @@ class Catalog:
         self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table], signal: Signal,
         prepared: Prepared = lambda connection: [],
     ) -> None:  # fmt: skip
-        self._con = con.cursor()
+        self._con, self._long = con.cursor(), threading.Lock()
         register_activity(self._con, activity)
         register_signal(self._con, signal)
         register_prepared(self._con, prepared)
@@ -48,7 +51,8 @@ class Catalog:
         """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""
         if len(sql) > LONGEST or not may_ask(sql):
             return sql
-        return translated(sql, self._asked._replace(facts=facts))
+        with self._turn(sql):
+            return translated(sql, self._asked._replace(facts=facts))
 
     def check_name(self, table: str, text: str) -> str | None:
         """What PostgreSQL would have called a check of a table; None: no table that was committed has it.
@@ -61,4 +65,11 @@ class Catalog:
 
     def in_duckdbs_words(self, sql: str) -> str | None:
         """A text that DuckDB refused, as DuckDB would say it; None if that is the same."""
-        return None if len(sql) > LONGEST else in_duckdbs_words(sql, self._asked)
+        if len(sql) > LONGEST:
+            return None
+        with self._turn(sql):
+            return in_duckdbs_words(sql, self._asked)
+
+    def _turn(self, sql: str) -> AbstractContextManager[object]:
+        """Long texts are read one after the other: many at once would hold up all clients."""
+        return nullcontext() if len(sql) <= SHORT else self._long
