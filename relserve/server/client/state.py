@@ -211,7 +211,8 @@ class ClientState:
             if not number or number != self._number or self._is_shielded:
                 return False
             self._stopped_by = self._stopped_by or why
-            self.con.interrupt()
+            with suppress(duckdb.ConnectionException):  # the server has ended, and closed its database
+                self.con.interrupt()
         self._loop.call_later(AGAIN_S, self._stop, number, why)
         return True
 
