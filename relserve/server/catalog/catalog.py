@@ -7,6 +7,7 @@ from functools import partial
 
 import duckdb
 import pyarrow as pa
+import sqlglot
 
 from relserve.server.catalog.activity import (
     Prepared,
@@ -16,11 +17,10 @@ from relserve.server.catalog.activity import (
     register_signal,
 )
 from relserve.server.catalog.asked.asked import CatalogContext
-from relserve.server.catalog.asked.text import may_ask, translated
+from relserve.server.catalog.asked.text import RULES, UNREAD, may_ask, read_postgresql, translated
 from relserve.server.catalog.attached import catalog_names
 from relserve.server.catalog.facts import Facts
 from relserve.server.catalog.names import users_own
-from relserve.server.catalog.words import in_duckdbs_words
 
 _CHECKS = "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
 SHORT = 10_000  # characters of a text that is read beside others: sqlglot is Python, of which one thread runs
@@ -68,8 +68,33 @@ class Catalog:
         if len(sql) > LONGEST:
             return None
         with self._turn(sql):
-            return in_duckdbs_words(sql, self._asked)
+            return _in_duckdbs_words(sql, self._asked)
 
     def _turn(self, sql: str) -> AbstractContextManager[object]:
         """Long texts are read one after the other: many at once would hold up all clients."""
         return nullcontext() if len(sql) <= SHORT else self._long
+
+
+def _in_duckdbs_words(sql: str, asked: CatalogContext) -> str | None:
+    """A PostgreSQL text as DuckDB would say it; None if it says the same, or sqlglot cannot read it.
+
+    sqlglot reads PostgreSQL's types, such as jsonb, as DuckDB's too, which DuckDB itself does not.
+    """
+    tree = read_postgresql(sql)
+    if tree is None:
+        return None
+    try:
+        for rule in RULES:
+            tree = rule(tree, asked)
+        spelled = tree.sql(dialect="duckdb", normalize_functions=False)
+    except UNREAD:  # what sqlglot reads and cannot write, as b'x'
+        return None
+    return None if spelled == _as_duckdb(sql) and "jsonb" not in sql.lower() else spelled
+
+
+def _as_duckdb(sql: str) -> str | None:
+    """The text in the form that sqlglot gives it, when it reads it as DuckDB's."""
+    try:
+        return sqlglot.parse_one(sql, read="duckdb").sql(dialect="duckdb", normalize_functions=False)
+    except UNREAD:
+        return None

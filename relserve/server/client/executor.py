@@ -21,7 +21,7 @@ from relserve.server.client.channel import HoldsTooMuch
 from relserve.server.client.columns import columns_of
 from relserve.server.client.kept_rows import MOST_OF_RESULT, KeptRoom
 from relserve.server.client.list_literals import with_duckdbs_lists
-from relserve.server.client.numeric_literals import with_digits_of_numerics
+from relserve.server.client.literals import with_digits_of_numerics
 from relserve.server.client.results import BATCH_ROWS, ResultRows
 from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.series import with_series_as_rows

@@ -1,13 +1,19 @@
-"""The tools and resources that clients of the Model Context Protocol see."""
+"""The tools and resources that MCP clients see, and how a call of one is run and logged."""
 
 # No annotations as texts here: the SDK makes schemas of them, and could not look up what is local.
+import asyncio
 import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal, cast
 
+import anyio
+import duckdb
+import pyarrow as pa
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -15,9 +21,8 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from relserve.errors import RelserveError
-from relserve.server.mcp.calls import called
+from relserve.server.client.state import EndedStatement
 from relserve.server.mcp.limits import ToolLimits, UserCalls
-from relserve.server.mcp.logged import logged
 from relserve.server.mcp.shown import (
     Classification,
     CostEstimate,
@@ -29,6 +34,8 @@ from relserve.server.mcp.shown import (
 from relserve.server.mcp.work import ToolWork, Work
 from relserve.server.server import Server
 from relserve.server.users.users import User
+from relserve.server.wire.faults import fields_of
+from relserve.session.progress import words
 from relserve.version import VERSION
 
 INSTRUCTIONS = """\
@@ -44,6 +51,11 @@ AnyContext = Context[Any, Any]
 Do = Callable[[AnyContext | None, str, Work], Any]
 _REQUEST = ContextVar[Any]("request", default=None)
 Sql = Annotated[str, Field(description="One SELECT in DuckDB's SQL; llm functions may be called in it.")]
+EVERY_S = 0.5  # between two looks how far a call is
+_AGAIN_S = 0.05  # between two interrupts of a call that is to end
+_THREADS = ThreadPoolExecutor(64, "relserve-mcp")  # asyncio's are few: slow calls would hold up all others
+_NO_PID = 0  # a call is no connection
+_STOPPED = "57014"
 
 
 def mcp_server(
@@ -166,3 +178,74 @@ def _json(shown: Any) -> str:
         [dataclasses.asdict(each) for each in shown] if isinstance(shown, list) else dataclasses.asdict(shown)
     )
     return json.dumps(plain, ensure_ascii=False)
+
+
+async def called(work: ToolWork, do: Work, context: Context[Any, Any] | None) -> Any:
+    """What a call gives.
+
+    Args:
+        do: runs on a thread, with the work's connection.
+        context: who is told how far it is; None: nobody.
+
+    Raises:
+        ToolError: it failed; says why, for the model that called.
+    """
+    done = asyncio.get_running_loop().run_in_executor(_THREADS, _run, work, do)
+    try:
+        async with asyncio.timeout(work.longest_s):
+            while not (await asyncio.wait([done], timeout=EVERY_S))[0]:
+                await _tell(work, context)
+        return done.result()
+    except TimeoutError:
+        raise ToolError(f"ended after {work.longest_s:g} seconds, the most that a call may take") from None
+    except (RelserveError, duckdb.Error, pa.ArrowException) as error:
+        raise ToolError(str(error)) from error
+    finally:
+        if not done.done():
+            with anyio.CancelScope(shield=True):
+                await _end(work, done)
+
+
+def _run(work: ToolWork, do: Work) -> Any:
+    with work.connected():
+        return do(work)
+
+
+async def _end(work: ToolWork, done: asyncio.Future[Any]) -> None:
+    """End a call; an interrupt may come between two of its statements, and is given again then."""
+    while not done.done():
+        work.cancel()
+        await asyncio.wait([done], timeout=_AGAIN_S)
+    done.exception()  # nobody hears it
+
+
+async def _tell(work: ToolWork, context: Context[Any, Any] | None) -> None:
+    latest = work.client.latest
+    if context is not None and latest is not None:
+        await context.report_progress(latest.num_done, latest.num_distinct, words(latest, None))
+
+
+@contextmanager
+def logged(server: Server, user: User, request: Any, text: str, work: ToolWork) -> Iterator[None]:
+    """The call inside is counted and logged when it has ended.
+
+    Args:
+        request: of HTTP, which says from where it came; None: over stdio.
+        text: what was called, as the log shows it.
+    """
+    began_s, sqlstate = time.monotonic(), None
+    try:
+        yield
+    except BaseException as error:
+        sqlstate = _sqlstate(error)
+        raise
+    finally:
+        ended = EndedStatement(text, time.monotonic() - began_s, work.num_rows, sqlstate)
+        address = request.client.host if request is not None and request.client else ""
+        server.log(user, address, _NO_PID, ended, work.num_tokens())
+
+
+def _sqlstate(error: BaseException) -> str:
+    """By what failed; a call that was cancelled, or took too long, was stopped."""
+    cause = error.__cause__ if isinstance(error, ToolError) else error
+    return fields_of(cause).sqlstate if isinstance(cause, Exception) else _STOPPED

@@ -12,9 +12,9 @@ from relserve_duckdb import Connection
 
 from relserve.errors import Cancelled, OptionError, UsageError
 from relserve.linking.schema import Column, Table, literal, quoted
+from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
 from relserve.server.mcp.limits import ToolLimits, least
-from relserve.server.mcp.listening import ToolClient
 from relserve.server.mcp.reading import ReadingGuard, as_plain
 from relserve.server.mcp.shown import (
     CallCost,
@@ -32,6 +32,8 @@ from relserve.server.mcp.shown import (
 )
 from relserve.server.server import Server
 from relserve.server.users.users import User
+from relserve.session.history import QueryRecord
+from relserve.session.progress import Progress
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.catalog.relations import relations_of
 from relserve.text2sql.guard.deadline import LATE_S, deadline
@@ -58,7 +60,7 @@ class ToolWork:
         self._server, self._user, self._limits = server, user, limits
         own, options = user.longest_statement_s, server.options
         longest = options.statement_timeout_s, options.longest_statement_s if own is None else own
-        self.client, self.longest_s = ToolClient(), min(filter(None, longest), default=None)
+        self.client, self.longest_s = _ToolClient(), min(filter(None, longest), default=None)
         self.num_rows = self._num_tokens = 0
         self._is_cancelled = False
         self._con: Connection | None = None
@@ -257,3 +259,28 @@ def _labelling(table: Table, column: Column, choices: Sequence[str], question: s
 
 
 Work = Callable[[ToolWork], Any]
+
+
+class _ToolClient(WireClient):
+    """A `Client` (relserve_duckdb) that keeps what it is told, for whoever asks.
+
+    Attributes:
+        notes: lines about failed rows and the like.
+        latest: the relQuery that got further last; None: none has begun.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(self._note)
+        self.notes: list[str] = []
+        self.latest: QueryRecord | None = None
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """See `Teller`."""
+        yield self._update
+
+    def _update(self, record: QueryRecord) -> None:
+        self.latest = record
+
+    def _note(self, severity: str, text: str, sqlstate: str | None = None) -> None:
+        self.notes.append(text)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
 from heapq import nlargest
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,6 @@ from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.machine.fleet_status import FleetStatus
 from relserve.server.page.counters import BOUNDS_S, OpenAICounts
-from relserve.server.page.outlook import QueueOutlook, outlooks
 from relserve.server.page.watch import LEAST_S, ServerLook, ServerWatch
 from relserve.session.history import ErrorRecord, QueryRecord
 from relserve.version import VERSION
@@ -25,6 +24,7 @@ MAX_RUNNING, MAX_ENDED, MAX_ERRORS = 200, 8, 50
 MAX_TEXT = 300  # characters of a template, a statement or a message
 JUST_NOW_S = 60.0
 LAST_S = datetime(9999, 1, 1, tzinfo=timezone.utc).timestamp()
+_STOCK = "stock"  # the variant of an engine that serves in vLLM's own order
 
 
 def status(watch: ServerWatch, now: datetime, started: datetime) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _within(counts: Sequence[int], share: float) -> float | None:
     return None
 
 
-def _relqueries(watch: ServerWatch, known: dict[str, QueueOutlook]) -> list[dict[str, Any]]:
+def _relqueries(watch: ServerWatch, known: dict[str, _QueueOutlook]) -> list[dict[str, Any]]:
     """Those that run, as their engines serve them, then those that began last of the others."""
     running = [(user, each) for user, each in watch.queries if each.state == "running"]
     running.sort(key=lambda query: (_place(known.get(query[1].rel_id)), query[1].started))
@@ -120,13 +120,13 @@ def _ended(watch: ServerWatch) -> set[str]:
     return {each.rel_id for _, each in watch.queries if each.state != "running"}
 
 
-def _place(outlook: QueueOutlook | None) -> float:
+def _place(outlook: _QueueOutlook | None) -> float:
     """What no engine knows comes last."""
     return math.inf if outlook is None else outlook.place
 
 
 def _relquery(
-    user: str, record: QueryRecord, outlook: QueueOutlook | None, pace: float | None
+    user: str, record: QueryRecord, outlook: _QueueOutlook | None, pace: float | None
 ) -> dict[str, Any]:
     return {
         "rel_id": record.rel_id, "user": user, "function": record.function,
@@ -210,3 +210,41 @@ def _clock(seconds: float | None) -> str | None:
     if seconds is None or not abs(seconds) < LAST_S:
         return None
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat()
+
+
+class _QueueOutlook(NamedTuple):
+    """How a relQuery stands in its engine.
+
+    Attributes:
+        place: in the order in which the engine serves, 1 for the first.
+        left_s: of its own work, as the engine predicts it.
+        end_s: when it should end, in seconds of the wall clock; None when nothing tells.
+    """
+
+    place: int
+    phase: str
+    priority: float | None
+    left_s: float | None
+    end_s: float | None
+
+
+def outlooks(engines: Iterable[EngineStatus], ended: Collection[str] = ()) -> dict[str, _QueueOutlook]:
+    """By relQuery's id, for those that an engine knows.
+
+    relserve's scheduler predicts the work of each relQuery alone and serves in order, so a relQuery ends
+    after its own work and that of those before it. What a stock engine tells is the pace of all together.
+
+    Args:
+        ended: relQueries that have, though their engines may still wait for rows that failed.
+    """
+    found = {}
+    for engine in engines:
+        before_s: float | None = 0.0
+        rels = (rel for rel in engine.rels if rel.rel_id not in ended)
+        for place, rel in enumerate(rels, start=1):
+            left_s = rel.left_s
+            wait_s = None if before_s is None or left_s is None else before_s + left_s
+            end_s = None if wait_s is None else engine.written_s + wait_s
+            found[rel.rel_id] = _QueueOutlook(place, rel.phase, rel.priority, left_s, end_s)
+            before_s = 0.0 if engine.variant == _STOCK else wait_s
+    return found

@@ -11,12 +11,17 @@ import pyarrow.compute as pc
 from relserve.errors import ProtocolError
 from relserve.server.wire import types
 from relserve.server.wire.arrays import each, fixed, numbers, plain, with_nulls
-from relserve.server.wire.intervals import interval_binary
 from relserve.server.wire.lists import list_binary
 from relserve.server.wire.moments import EPOCH_DAYS, EPOCH_MICROSECONDS
 from relserve.server.wire.numeric_binary import numeric_binary
 from relserve.server.wire.texts import as_text
-from relserve.server.wire.times import INFINITE_DAY, INFINITE_INSTANT, microseconds, timetz_parts
+from relserve.server.wire.times import (
+    INFINITE_DAY,
+    INFINITE_INSTANT,
+    interval_binary,
+    microseconds,
+    timetz_parts,
+)
 from relserve.server.wire.types import UHUGEINT, PgType
 
 _TIMETZ = np.dtype([("micros", ">i8"), ("west", ">i4")])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import lru_cache
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +16,11 @@ from relserve.server.wire.arrays import plain, with_nulls
 from relserve.server.wire.lists import elements_of, regrouped
 from relserve.server.wire.scalar_texts import scalar_text
 from relserve.server.wire.types import PgType
-from relserve.server.wire.variant import is_variant, variant_texts
 
 _NULL = pa.scalar(b"null")
+_EXTENSION = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""}
+# JSON has no such numbers; a string in which the words stand is passed over.
+_STRING_OR_NO_NUMBER = re.compile(rb'("(?:[^"\\]|\\.)*+")|(-?+(?:NaN|Infinity))')
 
 
 def json_texts(array: pa.Array) -> pa.Array:
@@ -31,8 +36,8 @@ def written(array: pa.Array) -> pa.Array:
     kind = array.type
     if isinstance(kind, pa.JsonType):
         return array.storage.cast(pa.binary())
-    if is_variant(kind):
-        return variant_texts(array)
+    if _is_variant(kind):
+        return _variant_texts(array)
     if pa.types.is_struct(kind):
         return _structs(array)
     if pa.types.is_map(kind):
@@ -142,3 +147,31 @@ def _quoted(text: str) -> str:
 
 def _bytes(text: str) -> pa.Scalar:
     return pa.scalar(text.encode(), pa.binary())
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is that of a VARIANT; `metadata` of a user's own struct could be null."""
+    return (
+        pa.types.is_struct(kind)
+        and [field.name for field in kind] == ["metadata", "value"]
+        and not kind.field("metadata").nullable
+    )
+
+
+def _variant_texts(array: pa.Array) -> pa.Array:
+    """Each value as JSON; null stays null."""
+    rows = pa.table([array], pa.schema([pa.field("v", array.type, metadata=_EXTENSION)]))
+    with _database().cursor() as cursor:
+        texts = cursor.from_arrow(rows).project("v::JSON::VARCHAR").fetchall()
+    return pa.array([None if text is None else _sound(text.encode()) for (text,) in texts], pa.binary())
+
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """A database that holds nothing; its cursors convert values."""
+    return duckdb.connect()
+
+
+def _sound(text: bytes) -> bytes:
+    """NaN and infinities as strings."""
+    return _STRING_OR_NO_NUMBER.sub(lambda found: found[1] or b'"%s"' % found[2], text)

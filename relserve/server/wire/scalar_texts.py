@@ -9,9 +9,15 @@ import pyarrow.compute as pc
 
 from relserve.server.wire import types
 from relserve.server.wire.arrays import each, plain
-from relserve.server.wire.intervals import interval_text
 from relserve.server.wire.numerals import float_text, numeric_text
-from relserve.server.wire.times import date_text, time_text, timestamp_text, timestamptz_text, timetz_text
+from relserve.server.wire.times import (
+    date_text,
+    interval_text,
+    time_text,
+    timestamp_text,
+    timestamptz_text,
+    timetz_text,
+)
 from relserve.server.wire.types import UHUGEINT, PgType
 
 

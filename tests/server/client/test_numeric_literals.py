@@ -7,8 +7,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from relserve.server.client.literals import before
-from relserve.server.client.numeric_literals import with_digits_of_numerics
+from relserve.server.client.literals import before, with_digits_of_numerics
 from tests.server.client.conftest import Serve, connect
 
 PUT = [

@@ -15,9 +15,8 @@ from mcp.shared.exceptions import MCPError
 
 from relserve.engines.scripted import ScriptedEngine, by_hash
 from relserve.errors import Cancelled
-from relserve.server.mcp.calls import EVERY_S
 from relserve.server.mcp.limits import ToolLimits
-from relserve.server.mcp.tools import mcp_server
+from relserve.server.mcp.tools import EVERY_S, mcp_server
 from relserve.server.mcp.work import ToolWork
 from relserve.server.options import ServerOptions
 from relserve.server.server import Server

@@ -10,8 +10,7 @@ import pytest
 from relserve.call.relquery import Usage
 from relserve.errors import Failure, FailureKind
 from relserve.machine.engine_status import RelStatus
-from relserve.server.page.outlook import outlooks
-from relserve.server.page.view import status
+from relserve.server.page.view import outlooks, status
 from relserve.server.page.watch import NUM_STEPS, ServerWatch
 from relserve.session.history import ErrorRecord, QueryRecord
 from relserve.tiny import MODEL_DIR
