@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from relserve import api
-from relserve.engines.local.kv_cache import refusal
+from relserve.engines.local.told_args import refusal
 from relserve.engines.registry import Engines, engine_args_of
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import UsageError

@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,15 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.fleet.file import FleetFile, MemberSpec
 from relserve.engines.fleet.handout import Handout
-from relserve.engines.fleet.member import Launcher
+from relserve.engines.fleet.member import FleetMember, Launcher
 from relserve.engines.fleet.roster import Roster
-from relserve.engines.fleet.status import status_of
 from relserve.engines.fleet.watch import MemberWatch, see_that_models_are_the_same
 from relserve.engines.fleet.workflows import FleetWorkflows
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import EngineDeadError, EngineError, ModelError
 from relserve.gate.gate import Gate
 from relserve.machine.engine_status import StatusFile
-from relserve.machine.fleet_status import FleetStatus
+from relserve.machine.fleet_status import FleetStatus, MemberStatus
 from relserve.policies.dispatch.router import Router
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
@@ -163,7 +163,7 @@ class FleetEngine:
 
     def status(self) -> FleetStatus:
         """Its members, as of now."""
-        return status_of(self.roster)
+        return _status_of(self.roster)
 
     def _say_of_router(self, line: str) -> None:
         self.say(f"{self.model}: {line}")
@@ -232,3 +232,24 @@ class FleetEngine:
             if self._status_file is not None:
                 status_file, self._status_file = self._status_file, None
                 status_file.remove()
+
+
+def _status_of(roster: Roster) -> FleetStatus:
+    """As of now."""
+    waiting = sum([holder.num_waiting for holder in roster.holders])
+    members = [_member(roster, each) for each in roster.members.values()]
+    return FleetStatus.here(
+        model=roster.model, policy=roster.router.policy.name, queries=len(roster.holders), waiting=waiting,
+        members=members,
+    )  # fmt: skip
+
+
+def _member(roster: Roster, member: FleetMember) -> MemberStatus:
+    age_s, members = roster.age_s(member.name), roster.router.members
+    reports = isfinite(age_s)
+    queued = int(members["num_waiting"][members.row(member.name)]) if reports else None
+    return MemberStatus(
+        member.name, member.state.value, member.why, member.spec.url or member.spec.machine or "here",
+        member.drained, member.silent, member.num_rows, member.num_answered, member.num_deaths, queued,
+        round(age_s, 3) if reports else None, member.reason, dict(member.sent_by),
+    )  # fmt: skip

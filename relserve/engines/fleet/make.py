@@ -1,8 +1,13 @@
-"""A fleet as its file and the settings want it."""
+"""A fleet as its file and the settings want it.
+
+Members that run as children of the fleet's owner have a GPU each, as far as there are any: left alone, every
+engine would take the first GPU, and nine tenths of its memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,19 +15,26 @@ from typing import Any
 from relserve.call.slo import classes
 from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.fleet.file import MemberSpec, read_fleet
-from relserve.engines.fleet.gpus import gpus_here, share_out
 from relserve.engines.fleet.launch import LocalLauncher, UrlLauncher
 from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.name import PREFIX
 from relserve.engines.fleet.ray_members import RayLauncher
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.keys import server_key
+from relserve.engines.local.cpu import is_cpu_build, workers_of
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.start import GPUS
+from relserve.errors import UsageError
 from relserve.gate.made import make_gate
+from relserve.machine.hardware import gpus
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.model.linear import CostModel
 from relserve.settings import Settings
 from relserve.vllm_plugin.settings import read
+
+SHARE = "gpu_memory_utilization"  # vLLM's argument: an engine's share of its GPU's memory
+
+Children = Mapping[str, Mapping[str, Any]]  # vLLM's arguments of each, by the member's name
 
 
 def make_fleet(
@@ -88,3 +100,39 @@ def make_fleet(
 
 def _wants_ray(spec: MemberSpec, address: str) -> bool:
     return bool(address or spec.machine or spec.gpus)
+
+
+def gpus_here() -> list[str]:
+    """The GPUs that this process may use, as CUDA's variable names them; none for a vLLM of CPUs."""
+    found = [] if is_cpu_build() else gpus()
+    told = os.environ.get(GPUS)
+    if not found or told is None:
+        return [str(number) for number in range(len(found))]
+    return [each.strip() for each in told.split(",") if each.strip()]
+
+
+def share_out(children: Children, there: Sequence[str], where: str) -> dict[str, str]:
+    """What CUDA's variable is to say in each child, by name; nothing for a single one, or without GPUs.
+
+    Args:
+        there: the GPUs, as of `gpus_here`.
+        where: the fleet's file, for messages.
+
+    Raises:
+        UsageError: there are not enough, and some child does not say which share of a GPU it takes.
+    """
+    if len(children) < 2 or not there:
+        return {}
+    wanted = {name: workers_of(args).number for name, args in children.items()}
+    greedy = [name for name, args in children.items() if SHARE not in args]
+    if sum(wanted.values()) > len(there) and (greedy or max(wanted.values()) > len(there)):
+        raise UsageError(
+            f"{where}: {len(children)} members on this machine take {sum(wanted.values())} GPUs, and there "
+            f"are {len(there)}: have fewer replicas, or give all of them engine_args with a {SHARE}, such as "
+            "0.4, so that several share a GPU; members on other machines take Ray (docs/fleet.md)"
+        )
+    found, place = dict[str, str](), 0
+    for name, num in wanted.items():
+        found[name] = ",".join(there[each % len(there)] for each in range(place, place + num))
+        place += num
+    return found

@@ -25,12 +25,12 @@ from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local import cpu
 from relserve.engines.local.converted import convert, is_unconverted
 from relserve.engines.local.flight import Flight
-from relserve.engines.local.kv_cache import cache_of, refusal
 from relserve.engines.local.label_read import as_read, refuse_other_logprobs
 from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import NOTHING, is_engine, launch
+from relserve.engines.local.told_args import cache_of, refusal
 from relserve.engines.local.unanswered import Unanswered
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, OptionError
 from relserve.gate.gate import Gate

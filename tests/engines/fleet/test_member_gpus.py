@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from relserve.engines.fleet import gpus, make
-from relserve.engines.fleet.gpus import gpus_here, share_out
+from relserve.engines.fleet import make
+from relserve.engines.fleet.make import gpus_here, share_out
 from relserve.engines.registry import own_engine, path_of
 from relserve.errors import UsageError
 from relserve.settings import load
@@ -41,13 +41,13 @@ def test_too_few_are_told_in_words(args: list[dict[str, float]]) -> None:
 
 
 def test_those_are_counted_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpus, "is_cpu_build", lambda: False)
-    monkeypatch.setattr(gpus, "gpus", lambda: ["H200"] * 3)
+    monkeypatch.setattr(make, "is_cpu_build", lambda: False)
+    monkeypatch.setattr(make, "gpus", lambda: ["H200"] * 3)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert gpus_here() == ["0", "1", "2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 0")
     assert gpus_here() == ["2", "0"]
-    monkeypatch.setattr(gpus, "is_cpu_build", lambda: True)
+    monkeypatch.setattr(make, "is_cpu_build", lambda: True)
     assert gpus_here() == []
 
 

@@ -17,7 +17,7 @@ from relserve.call.frame import Frame
 from relserve.engines.http import rows
 from relserve.engines.http.decision_wire import SYSTEM_ONE
 from relserve.engines.http.engine import HttpEngine
-from relserve.engines.http.reading_ways import ReadingWays
+from relserve.engines.http.server import ReadingWays
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.session.per_question import PerQuestion

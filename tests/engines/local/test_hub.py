@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from relserve.engines.local.hub import see_that_the_hub_has
-from relserve.engines.local.start import launch
+from relserve.engines.local.start import launch, see_that_the_hub_has
 from relserve.errors import EngineStartError
 
 constants = pytest.importorskip("huggingface_hub.constants", reason="no client of the hub is installed")
