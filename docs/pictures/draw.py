@@ -17,7 +17,7 @@ from rich.text import Text
 
 import relserve
 from relserve.cli.output import print_table
-from relserve.cli.shell.highlighting import ShellLexer
+from relserve.cli.shell.editor import ShellLexer
 from relserve.examples import MESSAGES
 
 WIDTH = 104

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ import relserve
 from relserve.cli.console import console
 from relserve.cli.data_files import names_a_file, scan_of
 from relserve.cli.databases import missing_tables_told
-from relserve.cli.evaluate_view import for_people
 from relserve.cli.evaluation_parts import Part
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
@@ -28,6 +27,18 @@ from relserve.settings import prefer_shared
 
 LABEL = "label of the row"  # a column beside those of the data
 WHOLE = (Format.table, Format.line, Format.markdown, Format.json)  # show all parts where none is named
+# What stands in each table under which name, in widths that a screen of 80 columns has room for.
+_RIGHT = {"run": "run", "model": "model", "question": "question", "of": "right", "null_answers": "NULL",
+         "accuracy": "accuracy"}  # fmt: skip
+_COST = {"run": "run", "commonest_label": "commonest", "macro_f1": "macro F1",
+        "mean_absolute_error": "mean error", "prompt_tokens": "tokens in", "output_tokens": "tokens out",
+        "seconds": "seconds"}  # fmt: skip
+_CLASSES = {"run": "run", "class": "class", "support": "support", "given": "given", "right": "right",
+           "precision": "precision", "recall": "recall", "f1": "F1"}  # fmt: skip
+_COMPARISON = {"first": "first", "second": "second", "both_right": "both right", "only_first": "only first",
+              "only_second": "only second", "both_wrong": "neither", "p_value": "p-value"}  # fmt: skip
+_WORST = {"run": "run", "row": "row", "label": "label", "answer": "answer", "confidence": "confidence",
+         "why": "why", "input": "input"}  # fmt: skip
 
 
 class LabelledData(NamedTuple):
@@ -142,7 +153,7 @@ def _write_all(found: Evaluation, format: Format) -> None:
             if part is not Part.rows:
                 write(table.add_column(0, "part", pa.array([part.value] * table.num_rows)), format)
         return
-    for title, table in for_people(found):
+    for title, table in _for_people(found):
         sys.stdout.write(f"## {title}\n\n" if format is Format.markdown else f"{title}\n")
         if format is Format.table:
             print_table(console(), table, table.num_rows, "--part NAME --format csv writes all")
@@ -158,3 +169,41 @@ def _notes(found: Evaluation) -> str:
         f"; {found.num_unlabelled:,} rows without a label were left out" if found.num_unlabelled else ""
     )
     return f"asked: {found.function}(..{options}){left_out}\n"
+
+
+def _for_people(found: Evaluation) -> Iterator[tuple[str, pa.Table]]:
+    """Each table in which something stands, after its title."""
+    summary = found.summary
+    yield "How often it is right, with the 95 % interval", _table(_with_counts(summary), _RIGHT)
+    yield "Beside it: the commonest label, errors, and what was asked", _table(summary, _COST)
+    if any(run.classes for run in found.runs):
+        yield "By class", _table(found.classes, _CLASSES)
+        yield "Rows by label (down) and answer (across)", found.confusion
+    if len(found.runs) > 1:
+        title = "Two runs on the same rows: a p-value above 0.05 is no evidence that one is better"
+        yield title, _table(found.comparison, _COMPARISON)
+    if (worst := found.worst).num_rows:
+        yield "The worst rows", _table(worst, _WORST)
+
+
+def _with_counts(summary: pa.Table) -> pa.Table:
+    pairs = zip(summary.column("right_answers").to_pylist(), summary.column("rows").to_pylist(), strict=True)
+    return summary.append_column("of", pa.array([f"{right:,} of {rows:,}" for right, rows in pairs]))
+
+
+def _table(table: pa.Table, columns: dict[str, str]) -> pa.Table:
+    """Columns of a table by other names, without those in which nothing stands."""
+    kept = [name for name in columns if table.column(name).null_count < table.num_rows]
+    return pa.table([_column(table, name) for name in kept], names=[columns[name] for name in kept])
+
+
+def _column(table: pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
+    if f"{name}_low" not in table.column_names:
+        return table.column(name)
+    ends = (table.column(name + end).to_pylist() for end in ("", "_low", "_high"))
+    return pa.array([_share(*each) for each in zip(*ends, strict=True)])
+
+
+def _share(value: Any, low: Any, high: Any) -> str | None:
+    """Such as "0.42 (0.29 to 0.56)"; None where there is no share."""
+    return None if value is None else f"{value:.2f} ({low:.2f} to {high:.2f})"

@@ -1,4 +1,4 @@
-"""`relserve top`: the relQueries of every engine on this machine, drawn again and again."""
+"""`relserve top`: the relQueries of every engine on this machine, and who waits at its gate, drawn again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from rich.text import Text
 from relserve.cli.console import console
 from relserve.cli.fleet_table import fleet_head, members_table
 from relserve.cli.plain_text import clock_text, plain
-from relserve.cli.top_gates import gate_head, gate_table
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.machine.fleet_status import FleetStatus, read_fleets
@@ -83,7 +82,7 @@ def draw(
         blocks += [_head(engine, now_s), *_budget(engine), *rels, Text("")]
     for gate in gates:
         if any(user.waiting for user in gate.users):
-            blocks += [gate_head(gate), gate_table(gate), Text("")]
+            blocks += [_gate_head(gate), _gate_table(gate), Text("")]
     return Group(*blocks[:-1])
 
 
@@ -154,3 +153,27 @@ def _to_deadline(rel: RelStatus, passed_s: float) -> list[Text]:
     slack_s, urgency_s = rel.slack_s - passed_s, rel.urgency_s + passed_s
     slack = Text(f"-{clock_text(-slack_s)}", "red") if slack_s < 0 else Text(clock_text(slack_s))
     return [ends, slack, Text(f"{urgency_s:,.1f}")]
+
+
+def _gate_head(gate: GateStatus) -> Text:
+    """The line above a gate's users."""
+    running = sum(user.running for user in gate.users)
+    waiting = sum(user.waiting for user in gate.users)
+    places = "" if gate.places is None else f" of {gate.places:,}"
+    head = Text.assemble(("admission ", "bold"), (str(gate.pid), "bold"))
+    head.append(f"  {plain(called(gate.model), 80)}  {gate.policy}  {running:,}{places} requests running, ")
+    return head.append(f"{waiting:,} waiting: {plain(gate.reason, 80)}")
+
+
+def _gate_table(gate: GateStatus) -> Table:
+    """A line a user who waits."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("user", no_wrap=True)
+    for name in ("running", "waiting", "until the last ends", "refused"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for user in gate.users:
+        if user.waiting:
+            about = "" if user.estimate_s is None else clock_text(user.estimate_s)
+            numbers = f"{user.running:,}", f"{user.waiting:,}", about, f"{user.refused:,}"
+            table.add_row(plain(user.user, 40), *numbers)
+    return table

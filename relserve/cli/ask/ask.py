@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -13,7 +13,6 @@ from relserve_duckdb.text.question_options import options_of
 
 from relserve.api import Connection
 from relserve.cli import demo
-from relserve.cli.ask.questions import Questions, typed_questions
 from relserve.cli.ask.source import QuestionSource, open_source
 from relserve.cli.console import confirmed, console
 from relserve.cli.formats import Format
@@ -30,6 +29,11 @@ __all__ = ["Manner", "QuestionSource", "run"]
 STEPS = "SELECT workflow_id, stage, calls, seconds FROM llm_steps()"
 FOLLOWED = 3  # questions that a further one may go on from
 ASKED_BEFORE = "The question before was: {question}\nIts SQL was: {sql}"
+_PROMPT = "ask> "
+_HINT = "Ask in plain words; a question may go on from those before. Ctrl-D leaves."
+_LEAVE = ("exit", "quit")
+
+_Questions: TypeAlias = Iterator[str]
 
 
 class Manner(NamedTuple):
@@ -75,7 +79,7 @@ def run(
             print_table(console(stderr=True), demo.rows(con, STEPS))
 
 
-def _answer_all(asker: QuestionDialogue, questions: Questions) -> None:
+def _answer_all(asker: QuestionDialogue, questions: _Questions) -> None:
     """Questions one after another; one that fails leaves the others."""
     for question in questions:
         try:
@@ -150,3 +154,36 @@ class QuestionDialogue:
     @property
     def _screen(self) -> Any:
         return console(stderr=not self._is_for_people)
+
+
+def typed_questions() -> _Questions:
+    """What is typed at a prompt on a terminal; else the lines of stdin. Blank ones are left out."""
+    lines = _from_prompt() if sys.stdin.isatty() and sys.stdout.isatty() else sys.stdin
+    for line in lines:
+        if question := line.strip():
+            if question.lower() in _LEAVE:
+                return
+            yield question
+
+
+def _from_prompt() -> _Questions:
+    """Lines typed at a prompt that keeps them; Ctrl-C clears one, Ctrl-D leaves."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+    from prompt_toolkit.patch_stdout import patch_stdout
+
+    from relserve.cli.shell.history import open_history
+
+    history = open_history(load().cache_dir, "ask_history")
+    session: PromptSession[str] = PromptSession(
+        _PROMPT, history=history, auto_suggest=AutoSuggestFromHistory()
+    )
+    sys.stderr.write(_HINT + "\n")
+    while True:
+        try:
+            with patch_stdout(raw=True):
+                yield session.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return

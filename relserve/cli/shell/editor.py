@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
@@ -12,9 +14,12 @@ from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+from pygments.lexers.sql import PostgresLexer
+from pygments.token import Keyword, Name, Token
 
+from relserve.call.options import FUNCTIONS
 from relserve.cli.shell.completer import ShellCompleter
-from relserve.cli.shell.highlighting import STYLE, ShellLexer
 from relserve.cli.shell.history import open_history
 from relserve.cli.shell.reader import is_complete
 from relserve.cli.shell.shell import Shell
@@ -23,6 +28,25 @@ PROMPT = "relserve> "
 MORE = "     ...> "
 _IS_TYPING = has_focus(DEFAULT_BUFFER)  # and not searching the history
 _WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit"}
+_OWN = frozenset(
+    (
+        *FUNCTIONS,
+        *"text2sql text2sql_query llm_evaluate llm_calibrate llm_materialize llm_refresh".split(),
+        *"llm_queries llm_errors llm_usage llm_batches llm_workflows llm_steps".split(),
+    )
+)
+
+_STYLE = Style.from_dict({  # the terminal's own colours, which suit its background
+    "pygments.keyword": "ansiblue bold",
+    "pygments.literal.string": "ansigreen",
+    "pygments.literal.number": "ansimagenta",
+    "pygments.comment": "ansibrightblack italic",
+    "pygments.name.builtin": "ansicyan",
+    "pygments.name.function": "ansicyan bold",
+    "prompt": "bold",
+    "prompt.more": "ansibrightblack",
+    "auto-suggestion": "ansibrightblack",
+})  # fmt: skip
 
 
 class Emptied(Exception):
@@ -46,7 +70,7 @@ class Editor:
             multiline=True,
             prompt_continuation=_continuation,
             lexer=PygmentsLexer(ShellLexer),
-            style=STYLE,
+            style=_STYLE,
             include_default_pygments_style=False,
             completer=ShellCompleter(shell),
             complete_while_typing=False,
@@ -114,3 +138,21 @@ def _keys() -> KeyBindings:
         event.app.exit(exception=Emptied(was_empty), style="class:aborting")
 
     return keys
+
+
+class ShellLexer(PostgresLexer):  # type: ignore[misc]  # Pygments has no types
+    """PostgreSQL's tokens, which DuckDB's grammar began as."""
+
+    name = "relserve shell"
+    aliases: list[str] = []  # noqa: RUF012  # as Pygments declares it
+    filenames: list[str] = []  # noqa: RUF012
+
+    def get_tokens_unprocessed(self, text: str, *args: Any) -> Iterator[tuple[int, Any, str]]:
+        """See `Lexer`."""
+        if text.lstrip().startswith("."):
+            command = text.split(" ", 1)[0]
+            yield 0, Keyword, command
+            yield len(command), Token.Text, text[len(command) :]
+            return
+        for at, kind, value in super().get_tokens_unprocessed(text, *args):
+            yield at, Name.Function if value.lower() in _OWN else kind, value

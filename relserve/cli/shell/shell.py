@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 from duckdb import StatementType as Type
 
 from relserve.api import Connection
-from relserve.cli.shell.cancelling import run_cancellable
 from relserve.cli.shell.display import Display
 
 _DONE = {
@@ -23,6 +26,11 @@ _DONE = {
     Type.CREATE: "written", Type.MERGE_INTO: "merged",
 }  # fmt: skip
 _RETURNING = re.compile(r"(?i)\breturning\b")
+_Result = TypeVar("_Result")
+_AGAIN_S = 0.1  # between interrupts, for one may come before there is anything to interrupt
+PATIENCE_S = 3.0  # without an end after the first Ctrl-C, until the way out is told
+_PRESSES = 3  # of Ctrl-C, after which what cannot be cancelled is left
+STUCK = f"\nstill at work; Ctrl-C {_PRESSES} times leaves at once"
 
 
 class Leave(Exception):
@@ -124,3 +132,37 @@ def _outcome(con: Connection, statement: str, parameters: object) -> ShellOutcom
 
 def _changed(number: int, verb: str) -> str:
     return f"{number:,} {'row' if number == 1 else 'rows'} {verb}"
+
+
+def run_cancellable(work: Callable[[], _Result], interrupt: Callable[[], None]) -> _Result:
+    """The result of `work`; Ctrl-C calls `interrupt` until the work ends. For the main thread.
+
+    Where that is of no use, as while DuckDB waits for a server, Ctrl-C `_PRESSES` times ends the process.
+
+    Raises:
+        Exception: what `work` raises, after an interrupt too.
+    """
+    future: Future[_Result] = Future()
+    pressed_s: list[float] = []
+    former = signal.signal(signal.SIGINT, lambda *_: pressed_s.append(time.monotonic()))
+    try:
+        threading.Thread(target=_settle, args=(future, work), daemon=True, name="relserve shell").start()
+        is_told = False
+        while not wait([future], _AGAIN_S).done:
+            if len(pressed_s) >= _PRESSES:
+                os._exit(130)  # an orderly end would wait for the work
+            if pressed_s:
+                interrupt()
+            if pressed_s and not is_told and time.monotonic() - pressed_s[0] > PATIENCE_S:
+                is_told = True
+                sys.stderr.write(STUCK + "\n")
+    finally:
+        signal.signal(signal.SIGINT, former)
+    return future.result()
+
+
+def _settle(future: Future[_Result], work: Callable[[], _Result]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)

@@ -11,7 +11,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from relserve.cli.ask.questions import typed_questions
+from relserve.cli.ask.ask import typed_questions
 
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from relserve.cli.shell.cancelling import STUCK, run_cancellable
+from relserve.cli.shell.shell import STUCK, run_cancellable
 from tests.waiting import PATIENCE_S, act_when
 
 DEAF = """
 import time
-from relserve.cli.shell.cancelling import run_cancellable
+from relserve.cli.shell.shell import run_cancellable
 run_cancellable(lambda: print("at work", flush=True) or time.sleep(600), lambda: None)
 """
 

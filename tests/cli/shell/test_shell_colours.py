@@ -3,8 +3,8 @@
 import pytest
 from pygments.token import Keyword, Name, String
 
+from relserve.cli.shell.editor import ShellLexer
 from relserve.cli.shell.faults import highlighted
-from relserve.cli.shell.highlighting import ShellLexer
 from relserve.errors import TemplateError
 
 
