@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from relserve.linking.dates import AmbiguousDateError, Period, period_at, written_period
 from relserve.linking.lexicon import NUMBER_WORDS, ONE_AFTER
-from relserve.linking.relative_dates import relative_period
 from relserve.linking.values import ValueHit
 
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(k|m|bn|mn)?", re.IGNORECASE)
@@ -17,6 +16,8 @@ _SCALES = {"k": 3, "m": 6, "mn": 6, "bn": 9, "thousand": 3, "million": 6, "billi
 _YEAR = re.compile(r"(1[5-9]|20|21)[0-9][0-9]")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 _COUNT = re.compile(r"[0-9]{1,9}")
+_DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
+_STEPS = {"this": 0, "current": 0, "last": -1, "previous": -1, "next": 1}
 
 
 class ValueKind(StrEnum):
@@ -71,7 +72,7 @@ def quoted_text(text: str, hits: tuple[ValueHit, ...]) -> QuestionValue:
 
 def literal_at(words: list[str], at: int, today: date) -> tuple[QuestionValue, int] | None:
     """The number or date that begins at a token, with the number of its tokens. Raises AmbiguousDateError."""
-    dated = period_at(words, at) or relative_period(words, at, today)
+    dated = period_at(words, at) or _relative_period(words, at, today)
     if dated is not None:
         period, used = dated
         if words[at + used - 1] == "year":
@@ -101,3 +102,28 @@ def _scaled(digits: str, exponent: int) -> str:
     whole, _, part = digits.partition(".")
     rest = part[exponent:]
     return whole + part[:exponent].ljust(exponent, "0") + ("." + rest if rest else "")
+
+
+def _relative_period(words: list[str], at: int, today: date) -> tuple[Period, int] | None:
+    """The period that begins at a token, with the number of its tokens. "The last year" is no such thing."""
+    if words[at] in _DAYS:
+        day = today + timedelta(days=_DAYS[words[at]])
+        return Period(day, day), 1
+    if words[at] not in _STEPS or at + 1 == len(words) or (at and words[at - 1] == "the"):
+        return None
+    step, unit = _STEPS[words[at]], words[at + 1]
+    if unit == "week":
+        monday = today - timedelta(days=today.weekday() - 7 * step)
+        return Period(monday, monday + timedelta(days=6)), 2
+    if unit == "month":
+        first = _month(12 * today.year + today.month - 1 + step)
+        return Period(first, _month(12 * first.year + first.month) - timedelta(days=1)), 2
+    if unit == "year":
+        year = today.year + step
+        return Period(date(year, 1, 1), date(year, 12, 31)), 2
+    return None
+
+
+def _month(number: int) -> date:
+    """The first day of a month, counted from the year 0."""
+    return date(number // 12, number % 12 + 1, 1)

@@ -12,7 +12,7 @@ from relserve.linking.schema import Column, ColumnKind, Schema, Table
 from relserve.text2sql.cases.case import QuestionCase
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import QuestionOutcome, run
-from relserve.text2sql.stages.suggestions import nearest_questions
+from relserve.text2sql.stages.pointing import nearest_questions
 from relserve.text2sql.writers import writes_handles
 from tests.text2sql.databases import BEERS, MemoryDatabase
 from tests.text2sql.replies import Told, engine_of, session_of

@@ -11,8 +11,7 @@ import duckdb
 import pytest
 
 from relserve.linking.schema import Column, ColumnKind, Schema, Table
-from relserve.text2sql.grammar.functions import AGGREGATES, SCALARS, WINDOWS
-from relserve.text2sql.grammar.select import select_grammar
+from relserve.text2sql.grammar.select import AGGREGATES, SCALARS, WINDOWS, select_grammar
 from relserve.text2sql.guard.check import check_select
 from tests.modules import later
 from tests.text2sql.ebnf_walk import Walks

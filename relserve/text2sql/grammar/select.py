@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from relserve.linking.schema import Schema
-from relserve.text2sql.grammar.functions import AGGREGATES, SCALARS, TYPES, UNITS, WINDOWS, both_cases
 from relserve.text2sql.grammar.names import literal, name_rules
 
 # s: space that must be, o: space that may be. Keywords are in capital letters, operators as DuckDB spells
@@ -64,6 +63,26 @@ whole ::= [0-9]{1,18}
 text ::= "'" ( [^'\x00-\x1f] | "''" )* "'"
 type ::= type_name | "DECIMAL(" [1-3] [0-8] "," o [0-9] ")"
 """
+AGGREGATES = (
+    "count sum avg min max median mode stddev stddev_pop stddev_samp variance var_pop var_samp first last "
+    "any_value arg_max arg_min bool_and bool_or quantile_cont quantile_disc string_agg corr count_if "
+    "approx_count_distinct"
+).split()
+WINDOWS = (
+    "row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value"
+).split()
+SCALARS = (
+    "abs ceil ceiling floor round sqrt power pow exp ln log log10 log2 mod sign greatest least coalesce "
+    "lower upper length trim ltrim rtrim left right substring substr replace reverse concat "
+    "concat_ws contains starts_with ends_with strpos instr split_part lpad rpad regexp_matches "
+    "regexp_replace regexp_extract year quarter month week day dayofweek dayofyear hour minute second "
+    "dayname monthname date_part date_trunc date_diff datediff date_add date_sub last_day make_date age "
+    "strftime strptime epoch"
+).split()
+_TYPES = (
+    "INTEGER INT BIGINT SMALLINT DOUBLE FLOAT REAL VARCHAR TEXT DATE TIMESTAMP TIME BOOLEAN DECIMAL"
+).split()
+_UNITS = "YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split()
 
 
 def select_grammar(schema: Schema) -> str:
@@ -73,11 +92,16 @@ def select_grammar(schema: Schema) -> str:
     the schema, in quotes or bare; keywords are in capital letters; only some functions may be called.
     """
     words = {
-        "scalar": both_cases(SCALARS),
-        "aggregated": both_cases(AGGREGATES),
-        "window": both_cases(WINDOWS),
-        "type_name": TYPES,
-        "unit": UNITS,
+        "scalar": _both_cases(SCALARS),
+        "aggregated": _both_cases(AGGREGATES),
+        "window": _both_cases(WINDOWS),
+        "type_name": _TYPES,
+        "unit": _UNITS,
     }
     rules = [f"{name} ::= {' | '.join(map(literal, each))}" for name, each in words.items()]
     return "\n".join([_RULES.strip(), *rules, *name_rules(schema)]) + "\n"
+
+
+def _both_cases(names: list[str]) -> list[str]:
+    """The names in small and in capital letters."""
+    return [spelt for name in names for spelt in (name.lower(), name.upper())]
