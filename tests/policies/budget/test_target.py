@@ -6,8 +6,8 @@ from math import inf
 
 import pytest
 
+from relserve.policies.budget.lens import TradeOff, bounds, target_s
 from relserve.policies.budget.state import EndedRequest
-from relserve.policies.budget.target import TradeOff, bounds, target_s
 
 
 def trade(num_output: int, slope: float = -100.0) -> TradeOff:
