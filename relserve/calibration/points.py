@@ -1,4 +1,7 @@
-"""Which steps are measured: prefills and decodes of sizes that double, and some of both at once."""
+"""Which steps are measured: prefills and decodes of sizes that double, and some of both at once.
+
+Decodes of short rows and of long ones tell what a token in memory costs, by type of cache.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,15 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
+from relserve.policies.caching.requests import CacheType
+
 SMALLEST_PREFILL = 16
 MIXED = ((1 / 8, 1 / 4), (1 / 2, 1 / 4), (1 / 8, 1), (1 / 2, 1))  # of the largest prefill and decode
 NUM_DECODES = 6  # steps of each decode point
 CONTEXT = 64  # prompt tokens of rows that decode
+_SHORT, LONG = 32, 1024  # prompt tokens of the rows, where so many fit
+_ROWS = (2, 8, 32)
+_TYPES: tuple[CacheType, ...] = ("kv", "hidden")
 
 
 class Point(NamedTuple):
@@ -52,3 +60,30 @@ def _doubling(first: int, last: int) -> Iterator[int]:
         yield size
         size *= 2
     yield last
+
+
+class TokenPoint(NamedTuple):
+    """So many rows of so many tokens decode, kept as this type."""
+
+    cache: CacheType
+    num_rows: int
+    num_tokens: int
+
+
+def token_points(max_seqs: int, max_model_len: int, kv_tokens: int, num_decodes: int) -> list[TokenPoint]:
+    """The points of one round, the types in turn.
+
+    Args:
+        max_seqs: most rows of a step.
+        max_model_len: most tokens of a row.
+        kv_tokens: tokens that fit into memory as keys and values, so as not to preempt.
+        num_decodes: tokens that each row answers.
+    """
+    found: dict[TokenPoint, None] = {}
+    for wanted in _ROWS:
+        num_rows = min(wanted, max_seqs)
+        room = min(max_model_len, kv_tokens // (2 * num_rows)) - num_decodes
+        for length in (_SHORT, LONG):
+            for cache in _TYPES:
+                found[TokenPoint(cache, num_rows, max(min(length, room), 1))] = None
+    return list(found)

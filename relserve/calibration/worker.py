@@ -19,8 +19,15 @@ from typing import Any, TextIO
 
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
-from relserve.calibration.points import CONTEXT, NUM_DECODES, Point, points, prompt_lengths
-from relserve.calibration.token_steps import TokenPoint, token_points
+from relserve.calibration.points import (
+    CONTEXT,
+    NUM_DECODES,
+    Point,
+    TokenPoint,
+    points,
+    prompt_lengths,
+    token_points,
+)
 from relserve.engines.local import cpu, start
 from relserve.engines.local.converted import convert
 from relserve.errors import EngineStartError

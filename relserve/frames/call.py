@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
+import duckdb
 import pyarrow as pa
 from relserve_duckdb.udf.site import ARROW_TYPES
 
@@ -25,7 +26,7 @@ from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, HabitWarning, RelserveWarning, RowsFailedWarning, UsageError
 from relserve.frames.fold import Coded, Folded, encode, fold
 from relserve.frames.picking import pick
-from relserve.frames.typed import typed
+from relserve.linking.schema import literal
 from relserve.session.failures_text import failures_text
 from relserve.session.history import History
 from relserve.session.notices import habits
@@ -180,3 +181,16 @@ def _encoded(source: Source, i: int) -> Coded:
         raise UsageError(f"{what}, which UTF-8 cannot hold: {error.object[:80]!r}") from error
     except UsageError as error:
         raise UsageError(f"column {source.names[i]!r}: {error}") from error
+
+
+def typed(texts: pa.Array, schema: str) -> pa.Array:
+    """What from_json makes of the texts, as in SQL.
+
+    Args:
+        texts: JSON, NULL where there is no answer.
+        schema: as from_json takes it, e.g. '{"brand": "VARCHAR"}' or '"BIGINT"'.
+    """
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.register("answers", pa.table({"v": texts}))
+        found = con.sql(f"SELECT system.main.from_json(v, {literal(schema)}) FROM answers").to_arrow_table()
+    return found.column(0).combine_chunks()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextvars
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Protocol, cast
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
 from relserve.call.option_specs import OPTIONS
 from relserve.call.options import FUNCTIONS, parse_options
+from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, UsageError
 from relserve.frames.call import HISTORY, Call, warn
 from relserve.frames.dispatch import answer
-from relserve.frames.threads import in_thread
 from relserve.settings import load
 
 _OWN = {
@@ -25,6 +28,7 @@ _OWN = {
     "progress": "show a progress bar; None shows it on terminals and in notebooks",
     "cache": "False asks all prompts anew and keeps no answers",
 }
+T = TypeVar("T")
 
 
 class FrameFunction(Protocol):
@@ -60,7 +64,7 @@ def asynchronous(function: str) -> FrameFunction:
 
     async def run(data: Any, *placed: Any, **given: Any) -> Any:
         call = _call_by_place(function, data, placed, given)
-        value, told = await in_thread(lambda cancel: answer(call, cancel))
+        value, told = await _in_thread(lambda cancel: answer(call, cancel))
         warn(told, stacklevel=2)
         return value
 
@@ -172,3 +176,21 @@ Raises:
     ModelError, EngineError: no such model; the engine could not do its work.
     RowError: a row failed and on_error is 'raise'.
 """
+
+
+async def _in_thread(work: Callable[[threading.Event], T]) -> T:
+    """What `work` gives, without blocking the loop.
+
+    Not in asyncio's own pool: that has few threads, and calls that wait for each other's rows would keep
+    others from being scheduled in the engine.
+
+    Args:
+        work: given an event that is set when nobody waits for the result any more.
+    """
+    cancel = threading.Event()
+    context = contextvars.copy_context()
+    try:
+        return await in_daemon_thread(partial(context.run, work, cancel))
+    except BaseException:  # not on success: a lazy frame keeps the event for when it is collected
+        cancel.set()
+        raise

@@ -1,17 +1,35 @@
-"""From a model's name to its price: your own file first, then what hosts ask, then the machine's hour."""
+"""From a model's name to its price: your own file first, then what hosts ask, then the machine's hour.
+
+Your own prices stand in a TOML file that RELSERVE_PRICES names.
+
+    ["http://gpu-box:8000/v1#llama"]   # a model's name as calls write it, or a host: "gpu-box:8000"
+    input = 0.10                       # dollars for a million tokens of prompts
+    cached_input = 0.02                # of those that the server found in its cache (default: as input)
+    output = 0.40                      # of replies
+
+    ["fleet:gpus.toml"]
+    hour = 4.20                        # dollars for an hour in which it works
+"""
 
 from __future__ import annotations
 
+import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from relserve.call.hosts import BATCH, host_of, is_url, without_user
-from relserve.prices.file import read_prices
+from relserve.errors import UsageError
 from relserve.prices.hosted import find_hosted, is_installed
-from relserve.prices.price import HourPrice, Price
+from relserve.prices.price import HourPrice, Price, Rates, TokenPrice
 
 SCRIPTED = "scripted"
+_KEYS = ("input", "cached_input", "output", "hour")
+MOST = 1e6  # dollars; more is a slip of the unit
+_EXAMPLE = '["http://gpu-box:8000/v1#llama"] with input = 0.10 and output = 0.40'
 
 
 @dataclass(frozen=True)
@@ -29,7 +47,7 @@ class Prices:
     @classmethod
     def of(cls, path: Path | None, hour: float | None) -> Prices:
         """With a file's; raises UsageError where it is wrong."""
-        return cls({} if path is None else read_prices(path), hour)
+        return cls({} if path is None else _read_prices(path), hour)
 
     def find(self, model: str) -> Price | None:
         """The price of a model by the name that calls give it; None: it is unknown."""
@@ -64,3 +82,49 @@ def _names(model: str) -> list[str]:
     named = [model, f"{host}#{served}"] if served else [model]
     before = BATCH if model.startswith(BATCH) else ""  # whose price is not that of rows asked at once
     return [model, *(before + name for name in named[1:]), url, before + host]
+
+
+def _read_prices(path: Path) -> dict[str, Price]:
+    """The price of each model or host that a file names.
+
+    Raises:
+        UsageError: it cannot be read, or a price is wrong; says what, where and how to mend it.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"RELSERVE_PRICES: {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"RELSERVE_PRICES: {path} is not UTF-8 at byte {error.start}; save it so") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"RELSERVE_PRICES: {path} is no TOML: {error}; a price is {_EXAMPLE}") from error
+    return {name: _price(table, f"{path}, [{name!r}]") for name, table in tables.items()}
+
+
+def _price(table: Any, where: str) -> Price:
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{where} is {table!r}, and no table of prices; a price is {_EXAMPLE}")
+    for key in table:
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            hint = ""
+            if isinstance(table[key], Mapping):
+                hint = ' A name with dots or slashes stands in quotes, as in ["gpu-box:8000"].'
+            raise UsageError(f"{where} has no {key!r}.{meant} A price has: {', '.join(_KEYS)}.{hint}")
+    given = {key: _amount(value, f"{where}: {key}") for key, value in table.items()}
+    if "hour" in given:
+        if len(given) > 1:
+            raise UsageError(f"{where} has a price by the hour and one by tokens; leave one of them out")
+        return HourPrice(given["hour"])
+    for key in ("input", "output"):
+        if key not in given:
+            raise UsageError(f"{where} lacks {key}, dollars for a million tokens (or give hour alone)")
+    return TokenPrice(Rates(given["input"], given.get("cached_input", given["input"]), given["output"]))
+
+
+def _amount(value: Any, where: str) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not 0 <= value <= MOST:
+        raise UsageError(f"{where} is {value!r}, not a number of dollars from 0 to {MOST:,.0f}, such as 0.15")
+    return float(value)

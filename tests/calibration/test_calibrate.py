@@ -16,8 +16,7 @@ import pytest
 
 from relserve.calibration import run
 from relserve.calibration.fitting import calibrate, kind_of, token_costs
-from relserve.calibration.points import Point, points, prompt_lengths
-from relserve.calibration.token_steps import TokenPoint, token_points
+from relserve.calibration.points import Point, TokenPoint, points, prompt_lengths, token_points
 from relserve.errors import EngineStartError, ModelError
 from relserve.policies.model.linear import CostModel
 from relserve.policies.model.work import MeasuredStep, Work

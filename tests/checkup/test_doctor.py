@@ -10,7 +10,7 @@ import pytest
 
 from relserve.cache.store import FILE_NAME, Store
 from relserve.checkup import machine
-from relserve.checkup.default_model import look_at_model
+from relserve.checkup.machine import look_at_model
 from relserve.settings import load
 from tests.command_line import relserve
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from relserve.frames.call import typed
 from relserve.frames.pandas_frames import PandasFrame
-from relserve.frames.typed import typed
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from relserve_duckdb.text.from_items import from_items
-from relserve_duckdb.text.question_calls import find_question_calls
+from relserve_duckdb.text.question_calls import find_question_calls, from_items
 from relserve_duckdb.text.stand_in import StandIn, TextPiece, replaced
 from relserve_duckdb.text.tokens import tokens_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from relserve_duckdb.udf.groups import distinct_groups
+from relserve_duckdb.udf.site import distinct_groups
 
 TEXTS = pa.list_(pa.string())
 LISTS = [
