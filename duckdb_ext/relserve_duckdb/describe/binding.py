@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import duckdb
+from sqlglot import exp
 
+from relserve.call.option_specs import OPTIONS
 from relserve_duckdb.describe.casts import cast, null, without_casts
 from relserve_duckdb.describe.description import Description
-from relserve_duckdb.describe.guesses import guesses
 from relserve_duckdb.describe.prepared import BoundStatement
+from relserve_duckdb.text.calls import LlmCall, find_calls
 from relserve_duckdb.text.parameters import find_parameters, numbered, with_parameters
+from relserve_duckdb.text.statements import parse_tree
 
 MOST = 65_535  # parameters: as many values PostgreSQL's protocol carries
 TEXT = "VARCHAR"  # of a parameter about which nothing is known, as in PostgreSQL
@@ -21,6 +24,8 @@ _IN = re.compile(r"(?i)(?<![\w$])in\s*+\((?:\s*+\$\d++\s*+,)*+\s*+\$\d++\s*+\)")
 _OTHERWISE = (TEXT, "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # where a guess does not do
 
 Types = Mapping[str, str]
+_COUNT = "BIGINT"  # of LIMIT and OFFSET
+_SAME = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.Predicate)
 
 
 class StatementBinding:
@@ -76,7 +81,7 @@ class StatementBinding:
         if not unknown:
             return {}
         text = numbered(self.text)
-        forms = {name: cast(kind) for name, kind in self.given.items()} | guesses(text, unknown)
+        forms = {name: cast(kind) for name, kind in self.given.items()} | _guesses(text, unknown)
         found: dict[str, str | None] = {}
         with suppress(duckdb.Error):
             found = (
@@ -149,3 +154,54 @@ def _in_order(names: list[str]) -> list[str]:
 def _wide(kind: str) -> str:
     """A type that loses nothing of a value: the digits of a constant say nothing of those of a parameter."""
     return "DOUBLE" if kind.startswith("DECIMAL") else kind
+
+
+def _guesses(text: str, unknown: Container[str]) -> dict[str, str]:
+    """Forms of parameters that give them a type, as far as the text suggests one.
+
+    A parameter is taken to be of the type of what it is compared or reckoned with, as in PostgreSQL. DuckDB
+    alone knows that type, so the form is a COALESCE of the two.
+
+    Args:
+        text: with its parameters numbered: $1, not ?.
+        unknown: the parameters to guess.
+    """
+    root = parse_tree(text)
+    if root is None:
+        return {}
+    calls = find_calls(root)
+    found: dict[str, str] = {}
+    for node in root.find_all(exp.Placeholder):
+        form = _form(node, calls) if node.name in unknown else None
+        if form is not None:
+            found.setdefault(node.name, form)
+    return found
+
+
+def _form(node: exp.Placeholder, calls: list[LlmCall]) -> str | None:
+    own: exp.Expr = node
+    while isinstance(own.parent, exp.Paren):
+        own = own.parent
+    match own.parent:
+        case exp.Limit() | exp.Offset():
+            return cast(_COUNT)
+        case exp.Any() | exp.All() as every if isinstance(every.parent, exp.Binary):
+            return f"COALESCE({{}}, [{_other(every.parent, every)}])"
+        case exp.Binary() as both if isinstance(both, _SAME) and not isinstance(both, exp.Is):
+            return f"COALESCE({{}}, {_other(both, own)})"
+    return _of_option(own, calls)
+
+
+def _other(both: exp.Binary, one: exp.Expr) -> str:
+    """The other operand."""
+    other = both.expression if both.this is one else both.this
+    return str(other.sql("duckdb"))
+
+
+def _of_option(node: exp.Expr, calls: list[LlmCall]) -> str | None:
+    """The form of a parameter that is an option of an llm call."""
+    for call in calls:
+        for name, given in call.options.items():
+            if given is node and name in OPTIONS and OPTIONS[name].sql_type != "ANY":
+                return cast(OPTIONS[name].sql_type)
+    return None

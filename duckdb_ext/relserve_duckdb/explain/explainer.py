@@ -16,7 +16,6 @@ from relserve.session.estimate import Estimate
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
-from relserve_duckdb.explain.question_estimate import question_estimate
 from relserve_duckdb.explain.sampled import sampled_notes
 from relserve_duckdb.explain.screen import screen_width
 from relserve_duckdb.late.rewriter import LateCalls
@@ -193,7 +192,7 @@ class Explainer:
         depends_on = tuple(reached.depends_on)
         found: list[tuple[Options | None, Estimate]]
         if folded is None or isinstance(site, QuestionSite):
-            found = [(None, question_estimate(reached))]
+            found = [(None, _question_estimate(reached))]
             untold = "the answers of one stage decide what the next asks"
         else:
             told = self.state.session.estimates(site, folded, self.state.run.cancel)
@@ -302,3 +301,14 @@ def _label(call: CallEstimate, calls: Sequence[CallEstimate]) -> str:
 
 def _kind(statement: Statement) -> str:
     return (statement.text.split() or ["this"])[0].upper()
+
+
+def _question_estimate(reached: Reached) -> Estimate:
+    """Its rows and distinct questions; tokens and time are not known."""
+    counts = reached.tally.counts
+    return Estimate(
+        reached.site.function, reached.site.binding.template.text, reached.site.options.model or "",
+        num_rows=counts.total(), num_null=counts[None], num_distinct=len(counts.keys() - {None}),
+        num_cached=None, prompt_tokens=0, is_counted=False, shared=0.0, max_output_tokens=0, seconds=None,
+        basis="",
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -10,10 +11,17 @@ import duckdb
 
 from relserve.errors import UsageError
 from relserve.text2sql.options import Text2SqlOptions
-from relserve_duckdb.questions.constants import is_constant
 from relserve_duckdb.text.parameters import find_parameters
 from relserve_duckdb.text.question_calls import QUESTION, TEXT2SQL, QuestionCall
 from relserve_duckdb.text.question_options import options_of
+
+_TREE = "SELECT system.main.json_serialize_sql(?::VARCHAR, skip_null := true, skip_default := true)"
+_CLASSES = frozenset(["CONSTANT", "PARAMETER", "CAST", "TYPE"])
+# Operators, lists, structs, and what DuckDB's parser makes of INTERVAL 1 MINUTE.
+_FUNCTIONS = frozenset(
+    "|| + - * / list_value struct_pack trunc to_years to_months to_weeks to_days to_hours to_minutes "
+    "to_seconds to_milliseconds to_microseconds".split()
+)
 
 
 class Question(NamedTuple):
@@ -71,3 +79,29 @@ def checked_text(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
+
+
+def is_constant(con: duckdb.DuckDBPyConnection, text: str) -> bool:
+    """Whether an expression is made of constants, parameters and casts, lists and sums of them alone.
+
+    EXPLAIN computes it, and so it may have no effect.
+    """
+    ((answer,),) = con.execute(_TREE, [f"SELECT {text}"]).fetchall()
+    tree = json.loads(answer)
+    if tree["error"] or len(tree["statements"]) != 1:
+        return False
+    node = tree["statements"][0]["node"]
+    is_plain = node["type"] == "SELECT_NODE" and node["from_table"]["type"] == "EMPTY"
+    return is_plain and len(node["select_list"]) == 1 and _is_constant(node["select_list"][0])
+
+
+def _is_constant(part: Any) -> bool:
+    if isinstance(part, list):
+        return all(map(_is_constant, part))
+    if not isinstance(part, dict):
+        return True
+    group = part.get("class")
+    if group == "FUNCTION":
+        is_known = part["qualified_name"]["path"][-1] in _FUNCTIONS
+        return is_known and _is_constant(part["arguments"])
+    return (group is None or group in _CLASSES) and all(map(_is_constant, part.values()))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import duckdb
 
 from relserve.errors import UsageError
 from relserve.session.session import Session
 from relserve.text2sql.catalog.reading import read_schema
+from relserve.text2sql.catalog.relations import in_transaction
 from relserve.text2sql.guard.check import check_select
 from relserve.text2sql.options import Text2SqlOptions
 from relserve_duckdb.questions.arguments import Question, checked_text
 from relserve_duckdb.questions.chosen import ChosenQuery, chosen
 from relserve_duckdb.questions.qualifying import qualified
-from relserve_duckdb.questions.reading_place import ReadingPlace, find_reading_place
 from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.question_options import options_of
 
@@ -24,6 +25,11 @@ if TYPE_CHECKING:  # the pipeline is imported by the first question
     from relserve.text2sql.pipeline import QuestionOutcome
 
 MAX_KEPT = 1000
+_LOOK = """
+SELECT system.main.current_setting('search_path'),
+    EXISTS (FROM system.main.duckdb_tables() WHERE temporary)
+    OR EXISTS (FROM system.main.duckdb_views() WHERE temporary AND NOT internal)
+"""
 
 
 class Pipeline(Protocol):
@@ -63,12 +69,12 @@ class Asker:
         self.pipeline = pipeline
         self.last_sql: str | None = None
         self._raw, self.session = raw, session
-        self._place = ReadingPlace()
+        self._place = _ReadingPlace()
         self._kept: dict[tuple[Question, str], ChosenQuery] = {}  # by question and search path
 
     def look(self) -> None:
         """Look where the connection stands, which runs nothing now but may ask while it does."""
-        self._place = find_reading_place(self._raw)
+        self._place = _find_reading_place(self._raw)
 
     def ask(
         self,
@@ -165,3 +171,54 @@ def _standard() -> Pipeline:
     from relserve.text2sql.duckdb_database import answer
 
     return answer
+
+
+class _ReadingPlace(NamedTuple):
+    """Of one connection, between its statements.
+
+    Attributes:
+        search_path: where it looks for names.
+        is_own: questions look on the connection itself, for no other one sees its temporary tables. Never
+            inside its transaction, which an error would end.
+    """
+
+    search_path: str = ""
+    is_own: bool = False
+
+    @contextmanager
+    def open(self, raw: duckdb.DuckDBPyConnection, runs: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The connection to look on.
+
+        Args:
+            raw: the asker's.
+            runs: it runs a statement, so that another one has to do.
+
+        Raises:
+            UsageError: another connection does not see where it looks for names.
+        """
+        if self.is_own and not runs:
+            yield raw
+            return
+        cursor = raw.cursor()
+        try:
+            if self.search_path:
+                _set_search_path(cursor, self.search_path)
+            yield cursor
+        finally:
+            cursor.close()
+
+
+def _set_search_path(cursor: duckdb.DuckDBPyConnection, search_path: str) -> None:
+    try:
+        cursor.execute("SET search_path = $1", [search_path])
+    except duckdb.CatalogException as error:
+        raise UsageError(
+            f"text2sql looks for tables in {search_path!r}, which another connection cannot see yet: a "
+            "transaction that has not ended made it, or it is gone. COMMIT first, or USE another schema"
+        ) from error
+
+
+def _find_reading_place(raw: duckdb.DuckDBPyConnection) -> _ReadingPlace:
+    """That of a connection which runs nothing."""
+    ((search_path, has_temporary),) = raw.sql(_LOOK).fetchall()
+    return _ReadingPlace(search_path, bool(has_temporary) and not in_transaction(raw.sql))
