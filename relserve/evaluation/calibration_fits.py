@@ -43,7 +43,7 @@ class FittedCalibration(NamedTuple):
     held_out: Probabilities
 
 
-def best_calibration(probabilities: Probabilities, truths: Truths, seed: int = 0) -> FittedCalibration:
+def best_calibration(probabilities: Probabilities, truths: Truths) -> FittedCalibration:
     """The simplest method whose Brier score on rows that were left out is as good as the best one's.
 
     As good is what is worse by no more than one standard error of the difference (Breiman et al., 1984). No
@@ -59,7 +59,7 @@ def best_calibration(probabilities: Probabilities, truths: Truths, seed: int = 0
     same = same.reshape(-1)  # NumPy 2.0 gives it another shape
     if same.max() < FEW:
         same = np.arange(len(same))
-    folds = (np.random.default_rng(seed).permutation(same.max() + 1) % FOLDS)[same]
+    folds = (np.random.default_rng(0).permutation(same.max() + 1) % FOLDS)[same]
     held_out = {name: _held_out(fit, probabilities, truths, folds) for name, fit in FITS.items()}
     errors = {name: squared_errors(found, truths) for name, found in held_out.items()}
     least = min(errors.values(), key=lambda found: float(found.mean()))

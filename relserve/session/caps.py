@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
@@ -120,10 +119,6 @@ class SpendingCap:
     def exceeded_with(self, expected: Amounts) -> str:
         """Which limit so much more would exceed; "" for none."""
         return self.limits.exceeded_by(self._spent.plus(expected))
-
-    def left_rows(self) -> float:
-        """Rows that may still go."""
-        return math.inf if self.limits.rows is None else max(0, self.limits.rows - self._spent.rows)
 
     def told(self) -> str:
         """The limits and what was spent, for messages."""

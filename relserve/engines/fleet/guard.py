@@ -22,6 +22,7 @@ from relserve.machine.private_files import open_private
 
 POLL_S = 0.5
 GRACE_S = 1.0  # for the command to end by itself
+KILL_S = 5.0  # longest time in which descendants are looked for
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -60,9 +61,9 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def kill_all(root: int, timeout_s: float = 5.0) -> None:
+def kill_all(root: int) -> None:
     """Kill all descendants of a process, those that start meanwhile too."""
-    deadline_s = time.monotonic() + timeout_s
+    deadline_s = time.monotonic() + KILL_S
     while (found := descendants(root)) and time.monotonic() < deadline_s:
         for pid in found:
             with contextlib.suppress(OSError):

@@ -25,21 +25,17 @@ from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Array
 
 HOPELESS = 0.05  # a chance to be in time alone on the engine; below it a request is hopeless
+LATE_COSTS = 0.2  # expected goodput that a hopeless request may take from others
 LOOKED_AT = 3  # requests of a group, those with the earliest deadlines
 _COSTS = 0.03  # of what would be in time without them, requests without a limit may cost together
 _RARE_PER_S = 1e-3  # requests of a class that comes so seldom are not waited for
 
 
 class InTimeAdmission:
-    """See the module.
+    """See the module."""
 
-    Args:
-        foresees: how much of what probably comes counts, 0 to 1.
-        late_costs: how much expected goodput a hopeless request may take from others.
-    """
-
-    def __init__(self, name: str, foresees: float = 1.0, late_costs: float = 0.2) -> None:
-        self.name, self.foresees, self.late_costs, self.every_s = name, foresees, late_costs, 0.0
+    def __init__(self, name: str) -> None:
+        self.name, self.every_s = name, 0.0
 
     def choose(self, view: AdmissionView) -> AdmissionChoice:
         """See `AdmissionPolicy.choose`."""
@@ -76,7 +72,7 @@ class InTimeAdmission:
             for request in able[:LOOKED_AT]:
                 if not keeping.may_start(request):
                     continue
-                own, taken = state.start(request, self.foresees)
+                own, taken = state.start(request)
                 if own > taken:
                     return AdmissionChoice(request, "more are in time with it")
         if view.promise is None:
@@ -91,7 +87,7 @@ class InTimeAdmission:
         request = min(hopeless, key=lambda each: (view.work(each), each.arrival_s))
         if not any(running.request.deadline_s <= view.now_s for running in view.running):
             return AdmissionChoice(request, "late: one at least at a time", late=True)
-        if state.start(request, self.foresees)[1] <= self.late_costs:
+        if state.start(request)[1] <= LATE_COSTS:
             return AdmissionChoice(request, "late: others lose little by it", late=True)
         return AdmissionChoice(None, "late: others would lose by it")
 
@@ -131,7 +127,7 @@ class _State:
         most = self._alone * remaining_s
         return chance_below(most, self._view.work(request), self._view.spread(request))
 
-    def start(self, request: AdmissionRequest, foresees: float) -> tuple[float, float]:
+    def start(self, request: AdmissionRequest) -> tuple[float, float]:
         """A request's chance to be in time if it starts now, and what it takes from all others' chances."""
         work, remaining_s = self._view.work(request), request.deadline_s - self._view.now_s
         at = int(self._remaining.searchsorted(work, side="right"))
@@ -141,8 +137,7 @@ class _State:
         own = chance_below(float(more[-1]), work, self._view.spread(request)) if remaining_s > 0 else 0.0
         with_it = in_time(self._attained, more[:-1], self._middle, self._spread, self._before)
         taken = self._chance - float(with_it.sum())
-        if foresees:
-            taken += foresees * float(got.end_s[at]) * self._from_coming(work)
+        taken += float(got.end_s[at]) * self._from_coming(work)
         return own, taken
 
     def _from_coming(self, work: float) -> float:

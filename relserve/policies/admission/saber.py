@@ -29,8 +29,8 @@ from operator import attrgetter
 from relserve.policies.admission.policy import AdmissionChoice, AdmissionView
 from relserve.policies.admission.request import AdmissionRequest
 
-WINDOW = 5
-DELTA_S = 0.02
+WINDOW = 5  # `windowSize`, of line 6
+DELTA_S = 0.02  # of line 23
 EXACT = 0.999  # of delta: sums of times are not exact
 
 
@@ -38,13 +38,11 @@ class Saber:
     """Algorithm 1, an iteration at a time. The view's curve is f of section IV-B, fitted beforehand.
 
     Args:
-        window: `windowSize`, of line 6.
-        delta_s: of line 23.
         seed: of the window's order.
     """
 
-    def __init__(self, name: str, window: int = WINDOW, delta_s: float = DELTA_S, seed: int = 0) -> None:
-        self.name, self.window, self.every_s = name, window, delta_s
+    def __init__(self, name: str, seed: int = 0) -> None:
+        self.name, self.every_s = name, DELTA_S
         self._random = random.Random(seed)
         self._slept_s, self._reason = float("-inf"), ""
 
@@ -77,7 +75,7 @@ class Saber:
         predicted = view.curve.speed(len(view.running) + 1)  # line 8
         if any(predicted < running.needed_speed for running in view.running):  # line 10, its second half
             return AdmissionChoice(None, "somebody who runs would miss the limit")
-        window = high[: self.window]
+        window = high[:WINDOW]
         for request in self._random.sample(window, len(window)):  # lines 6 and 7
             if predicted >= request.needed_speed(view.now_s):  # lines 9 and 10, its first half
                 return AdmissionChoice(request, "fast enough")  # lines 13 and 14

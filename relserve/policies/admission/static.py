@@ -31,7 +31,7 @@ class StaticLimit:
         return AdmissionChoice(None, "the limit")
 
 
-def best_limit(samples: Sequence[SpeedSample], needed: float, limits: Sequence[int] = LIMITS) -> int:
+def best_limit(samples: Sequence[SpeedSample], needed: float) -> int:
     """The largest limit under which requests get the speed that they need, by measured speeds alone.
 
     No curve is assumed: the speed at a limit is the median of what was measured between the limit below and
@@ -42,9 +42,9 @@ def best_limit(samples: Sequence[SpeedSample], needed: float, limits: Sequence[i
         needed: tokens a second; best that of the class which needs the least, for a limit that is too low
             makes everybody late who waits, one that is too high only those who need more.
     """
-    best, below, slowest = limits[0], 0, inf
-    for i, limit in enumerate(limits):
-        above = limits[i + 1] if i + 1 < len(limits) else limit * 2
+    best, below, slowest = LIMITS[0], 0, inf
+    for i, limit in enumerate(LIMITS):
+        above = LIMITS[i + 1] if i + 1 < len(LIMITS) else limit * 2
         near = [sample.speed for sample in samples if below < sample.load <= (limit + above) / 2]
         below = limit
         if near:

@@ -60,9 +60,9 @@ class LeastLatency(Least):
 class PowerOfTwo:
     """Of two members drawn at random the one with the shorter queue as it was reported last."""
 
-    def __init__(self, name: str = "power_of_two", seed: int = 0) -> None:
+    def __init__(self, name: str = "power_of_two") -> None:
         self.name = name
-        self._random = random.Random(seed)
+        self._random = random.Random(0)
 
     def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""

@@ -40,10 +40,9 @@ class Prism:
 
     def __init__(
         self, name: str = "prism", weights: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0),
-        counts_own: bool = False, request_tokens: float = REQUEST_TOKENS,
+        counts_own: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.weights, self.counts_own = name, weights, counts_own
-        self.request_tokens = request_tokens
         self._next = 0
 
     def choose(self, request: Request, members: MemberTable, now_s: float) -> int:
@@ -75,7 +74,7 @@ class Prism:
         requests, tokens = members["num_running"] + members["num_waiting"], members["prompt_tokens"]
         if self.counts_own:
             requests, tokens = requests + members["since_num"], tokens + members["since_prompt"]
-        pending = tokens + self.request_tokens * requests
+        pending = tokens + REQUEST_TOKENS * requests
         found: Column = -np.log1p(pending / np.maximum(members["peak_tokens_per_s"], 1e-9))
         return found
 

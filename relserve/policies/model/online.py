@@ -11,6 +11,7 @@ from relserve.policies.model.linear import FEW_STEPS, CostModel, fit
 from relserve.policies.model.step_time import OnlineFit
 from relserve.policies.model.work import Work
 
+WINDOW, EVERY = 512, 64  # steps
 SURE = 0.7  # mean error of lately measured steps, as a natural logarithm: a factor of two
 NEWS = 0.125  # weight of the latest step in that mean
 
@@ -45,15 +46,14 @@ class FixedCost:
 class OnlineCost:
     """A cost model kept fresh from measured steps.
 
-    It is fitted to the latest `window` steps: after 1, 2, 4, 8 .. of them and then after every `every`. It is
+    It is fitted to the latest `WINDOW` steps: after 1, 2, 4, 8 .. of them and then after every `EVERY`. It is
     robust to hiccups (see `fit`). The first few steps scale the start as a whole: what is first taken for
     another model or another machine is wrong by one factor above all.
     """
 
-    def __init__(self, start: CostModel, window: int = 512, every: int = 64) -> None:
-        self.model, self.every = start, every
-        self._start = start
-        self._samples = np.zeros((window, 3))
+    def __init__(self, start: CostModel) -> None:
+        self.model = self._start = start
+        self._samples = np.zeros((WINDOW, 3))
         self._num, self._error = 0, float("inf")
 
     @property
@@ -65,13 +65,12 @@ class OnlineCost:
         """See `OnlineFit.add`."""
         if seconds <= 0:
             return
-        window = len(self._samples)
-        self._samples[self._num % window] = work.prefill_tokens, work.num_decodes, seconds
+        self._samples[self._num % WINDOW] = work.prefill_tokens, work.num_decodes, seconds
         self._num += 1
         self._note_error(work, seconds)
-        is_early = self._num < self.every and self._num.bit_count() == 1
-        if is_early or self._num % self.every == 0:
-            self._fit(self._samples[: min(self._num, window)])
+        is_early = self._num < EVERY and self._num.bit_count() == 1
+        if is_early or self._num % EVERY == 0:
+            self._fit(self._samples[: min(self._num, WINDOW)])
 
     def _note_error(self, work: Work, seconds: float) -> None:
         foreseen_s = self.model.seconds(work)

@@ -81,7 +81,6 @@ def test_what_probably_comes_counts() -> None:
     assert OURS.choose(its).request is not None
     coming = {**its.learnt, "small": Learnt(1.0, 0.3, per_s=30.0, limit_s=1.0, work=65.0)}
     assert OURS.choose(its._replace(learnt=coming)).request is None
-    assert InTimeAdmission("blind", foresees=0).choose(its._replace(learnt=coming)).request is not None
 
 
 def test_a_poor_curve_means_the_static_limit_hopeless_last() -> None:

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
 from relserve.policies.dispatch.hexgen.tuned import MOST_STEPS, TunedBalanced
-from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha, p_slower, student_above
+from relserve.policies.dispatch.hexgen.tuning import (
+    WINDOW_S,
+    TuningClock,
+    best_alpha,
+    p_slower,
+    student_above,
+)
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.dispatch.state import EngineLoad
 from relserve.policies.dispatch.turns import RoundRobin
@@ -189,12 +195,11 @@ def test_tuning_takes_less_than_a_second(limit_s: Callable[..., float]) -> None:
 
 
 def test_what_is_replayed_came_in_the_latest_window_and_is_no_more_than_takes_half_a_second() -> None:
-    clock = TuningClock()
-    policy, half = TunedBalanced(clock=clock), [DoneStep("judge", 1000, 1)] * (MOST_STEPS // 2)
+    policy, half = TunedBalanced(), [DoneStep("judge", 1000, 1)] * (MOST_STEPS // 2)
     for now_s in (0.0, 1.0, 2.0):
         policy.arrived(PastWorkflow(now_s, [half]), now_s)
     assert [told_s for told_s, _ in policy._past] == [1.0, 2.0]
-    policy.ended(1.0, 1.5 + clock.window_s, engines(FAST))
+    policy.ended(1.0, 1.5 + WINDOW_S, engines(FAST))
     assert [told_s for told_s, _ in policy._past] == [2.0]
-    policy.ended(1.0, 9.0 + clock.window_s, engines(FAST))
+    policy.ended(1.0, 9.0 + WINDOW_S, engines(FAST))
     assert [told_s for told_s, _ in policy._past] == [2.0], "one is always left"

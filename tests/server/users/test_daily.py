@@ -28,7 +28,8 @@ def test_what_was_asked_before_a_restart_counts(tmp_path: Path) -> None:
     book.flush()
     cap = find(DailyCaps(), ANN, UsageBook(tmp_path))
     assert cap.spent == (7, 77, 0.2)
-    assert cap.left_rows() == 3
+    assert cap.exceeded_with(Amounts(4))
+    assert not cap.exceeded_with(Amounts(3))
 
 
 def test_all_connections_of_a_user_have_one_cap() -> None:
@@ -49,7 +50,8 @@ def test_a_cap_that_is_set_again_has_counted_all_limits() -> None:
     raised = find(caps, User("ann", rows_per_day=100), book)
     raised.spend(Amounts(5, 50, 0.05))
     assert find(caps, ANN, book).spent == (9, 90, pytest.approx(0.09))
-    assert first.left_rows() == 1  # connections from before have the same
+    assert first.exceeded_with(Amounts(2))  # connections from before have the same
+    assert not first.exceeded_with(Amounts(1))
 
 
 def test_rows_of_a_day_count_with_and_without_a_limit(tmp_path: Path) -> None:
@@ -60,7 +62,6 @@ def test_rows_of_a_day_count_with_and_without_a_limit(tmp_path: Path) -> None:
     limited = find(caps, ANN, book)
     under_way.spend(Amounts(1, 10, 0.01))
     assert limited.spent == (8, 80, pytest.approx(0.08))
-    assert limited.left_rows() == 2
     book.flush()
     again = DailyCaps()
     find(again, User("ann"), UsageBook(tmp_path))

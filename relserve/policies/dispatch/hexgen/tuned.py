@@ -8,7 +8,7 @@ from statistics import fmean
 
 from relserve.policies.dispatch.hexgen.balanced import WorkloadBalanced
 from relserve.policies.dispatch.hexgen.replay import replay
-from relserve.policies.dispatch.hexgen.tuning import TuningClock, best_alpha
+from relserve.policies.dispatch.hexgen.tuning import WINDOW_S, TuningClock, best_alpha
 from relserve.policies.dispatch.member_table import MemberTable
 from relserve.policies.workflows.stages import PastWorkflow
 
@@ -22,10 +22,10 @@ class TunedBalanced(WorkloadBalanced):
         alphas: all that were chosen, with the time of each.
     """
 
-    def __init__(self, name: str = "hexgen_tuned", clock: TuningClock | None = None) -> None:
+    def __init__(self, name: str = "hexgen_tuned") -> None:
         super().__init__(name, alpha=0.0)
         self.alphas: list[tuple[float, float]] = []
-        self._clock = clock or TuningClock()
+        self._clock = TuningClock()
         self._past: deque[tuple[float, PastWorkflow]] = deque()  # with the time at which each was told
         self._num_steps = 0
 
@@ -39,7 +39,7 @@ class TunedBalanced(WorkloadBalanced):
     def ended(self, latency_s: float, now_s: float, members: MemberTable) -> Callable[[], float] | None:
         """See `TunedPolicy.ended`."""
         self._clock.ended(latency_s)
-        while len(self._past) > 1 and self._past[0][0] < now_s - self._clock.window_s:
+        while len(self._past) > 1 and self._past[0][0] < now_s - WINDOW_S:
             self._forget()
         if not (self._past and len(members) and self._clock.is_due(now_s)):
             return None

@@ -35,8 +35,7 @@ class TuningClock:
     one window.
     """
 
-    def __init__(self, window_s: float = WINDOW_S, significance: float = SIGNIFICANCE) -> None:
-        self.window_s, self.significance = window_s, significance
+    def __init__(self) -> None:
         self._end_s: float | None = None
         self._is_tuned = False
         self._latest: list[float] = []
@@ -49,16 +48,16 @@ class TuningClock:
     def is_due(self, now_s: float) -> bool:
         """Whether to tune now; to be asked whenever a workflow ends, or now and then."""
         if self._end_s is None:
-            self._end_s = now_s + self.window_s
+            self._end_s = now_s + WINDOW_S
         if now_s < self._end_s:
             return False
-        self._end_s = now_s + self.window_s
+        self._end_s = now_s + WINDOW_S
         latest, self._latest = self._latest, []
         reference, self._reference = self._reference, latest or self._reference
         if not self._is_tuned:
             self._is_tuned = bool(latest)
             return self._is_tuned
-        return p_slower(latest, reference) < self.significance
+        return p_slower(latest, reference) < SIGNIFICANCE
 
 
 def p_slower(latest: Sequence[float], reference: Sequence[float]) -> float:
