@@ -7,7 +7,7 @@ from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.cases.results import ResultSet, ShownRows
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
-from relserve.text2sql.stages.groups import wants_order
+from relserve.text2sql.stages.choice import wants_order
 from tests.text2sql.databases import MemoryDatabase
 from tests.text2sql.replies import Told, engine_of, fenced, session_of
 

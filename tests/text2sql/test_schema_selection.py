@@ -6,7 +6,7 @@ import re
 from relserve.linking.schema import Column, ColumnKind, Reference, Schema, Table
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
-from relserve.text2sql.stages.narrowing import connected, part_of
+from relserve.text2sql.stages.schema_selection import connected, part_of
 from tests.text2sql.databases import BEERS, MemoryDatabase
 from tests.text2sql.replies import engine_of, fenced, session_of
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from relserve.linking.schema import Schema
-from relserve.text2sql.grammar.names import literal, name_rules
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+
+import duckdb
+
+from relserve.linking.schema import Schema, Table, quoted
 
 # s: space that must be, o: space that may be. Keywords are in capital letters, operators as DuckDB spells
 # them. Where a rule is looser than SQL (an alias that no FROM gives), DuckDB's binder finds out.
@@ -83,6 +89,10 @@ _TYPES = (
     "INTEGER INT BIGINT SMALLINT DOUBLE FLOAT REAL VARCHAR TEXT DATE TIMESTAMP TIME BOOLEAN DECIMAL"
 ).split()
 _UNITS = "YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split()
+_NUM_WITH, NUM_NAMED = 3, 9  # WITH queries w1.., and named columns c1..
+_ALIASES = "[a-z] | [t] [1-9]"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MOST_BYTES = 20_000  # of all names; above it a table's name is followed by any table's columns
 
 
 def select_grammar(schema: Schema) -> str:
@@ -98,10 +108,84 @@ def select_grammar(schema: Schema) -> str:
         "type_name": _TYPES,
         "unit": _UNITS,
     }
-    rules = [f"{name} ::= {' | '.join(map(literal, each))}" for name, each in words.items()]
-    return "\n".join([_RULES.strip(), *rules, *name_rules(schema)]) + "\n"
+    rules = [f"{name} ::= {' | '.join(map(_literal, each))}" for name, each in words.items()]
+    return "\n".join([_RULES.strip(), *rules, *_name_rules(schema)]) + "\n"
 
 
 def _both_cases(names: list[str]) -> list[str]:
     """The names in small and in capital letters."""
     return [spelt for name in names for spelt in (name.lower(), name.upper())]
+
+
+def _name_rules(schema: Schema) -> list[str]:
+    """Rules `table`, `column`, `any_column` and `all_columns` (a name and an asterisk).
+
+    A column stands alone, after its table's name, or after an alias. Which table an alias stands for is not
+    told, so that any table's column may follow one.
+    """
+    columns = list(dict.fromkeys(column.name for _, column in schema.columns))
+    rules = [
+        f"alias ::= {_ALIASES}",
+        f"named ::= [c] [1-{NUM_NAMED}]",
+        f"with_name ::= [w] [1-{_NUM_WITH}]",
+        f"any_column ::= named | {_choices(columns)}",
+        f"table ::= with_name | {_alternatives(_from_spellings(schema.tables))}",
+    ]
+    own = _own_columns(schema)
+    rules += [f"columns_{at} ::= {_choices(names)}" for at, (_, names) in enumerate(own)]
+    of_table = [f'{before} "." columns_{at}' for at, (before, _) in enumerate(own)]
+    before = f"( alias | with_name | {_choices(each.name for each in schema.tables)} )"
+    rules.append(f'column ::= any_column | ( alias | with_name ) "." any_column | {" | ".join(of_table)}')
+    rules.append(f'all_columns ::= ( {before} "." )? "*"')
+    return rules
+
+
+def _own_columns(schema: Schema) -> list[tuple[str, list[str]]]:
+    """How each table's name may be spelt before its columns, and which these are."""
+    if sum(len(column.name) for _, column in schema.columns) > _MOST_BYTES:
+        names = list(dict.fromkeys(column.name for _, column in schema.columns))
+        return [(f"( {_choices(each.name for each in schema.tables)} )", names)]
+    by_name: dict[str, list[str]] = {}
+    for table in schema.tables:
+        by_name.setdefault(table.name, []).extend(column.name for column in table.columns)
+    return [(f"( {_choices([name])} )", list(dict.fromkeys(columns))) for name, columns in by_name.items()]
+
+
+def _from_spellings(tables: Iterable[Table]) -> list[str]:
+    """How FROM may name the tables: qualified where they are."""
+    spellings: list[str] = []
+    for table in tables:
+        spelt = [""]
+        for part in (*table.qualifier, table.name):
+            spelt = [f"{before}.{way}" if before else way for before in spelt for way in _spellings(part)]
+        spellings += spelt
+    return spellings
+
+
+def _choices(names: Iterable[str]) -> str:
+    return _alternatives(way for name in names for way in _spellings(name))
+
+
+def _alternatives(texts: Iterable[str]) -> str:
+    return " | ".join(_literal(text) for text in dict.fromkeys(texts))
+
+
+def _spellings(name: str) -> list[str]:
+    """A name in quotes, and bare where DuckDB takes it so."""
+    is_plain = _PLAIN.match(name) and name.lower() not in _keywords()
+    return [name, quoted(name)] if is_plain else [quoted(name)]
+
+
+def _literal(text: str) -> str:
+    """A text as a terminal of xgrammar's EBNF."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    """The words that DuckDB does not take as the name of each of table and column."""
+    with duckdb.connect() as con:
+        rows = con.execute(
+            "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+        ).fetchall()
+    return frozenset(name for (name,) in rows)

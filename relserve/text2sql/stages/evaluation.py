@@ -9,7 +9,7 @@ from relserve.text2sql.cases.tools import StagePrompt, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import json_in
 from relserve.text2sql.prompts.texts import template_of
-from relserve.text2sql.stages.groups import groups_of
+from relserve.text2sql.stages.choice import groups_of
 from relserve.text2sql.stages.shown import MOST_TEXT, question_values, result_text
 
 MOST_TESTS = 5
