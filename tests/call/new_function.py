@@ -26,7 +26,7 @@ def main() -> None:
 
     import relserve
     from relserve import frames
-    from relserve.cli.shell_declared import header, start_up
+    from relserve.cli.shell_install import header, start_up
     from relserve.engines.scripted import ScriptedEngine
     from relserve.errors import RelserveError
 

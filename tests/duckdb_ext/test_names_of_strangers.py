@@ -20,7 +20,7 @@ import relserve
 from relserve.call.relquery import Submission
 from relserve.cli.shell import data_commands
 from relserve.cli.shell.catalog import read_names
-from relserve.cli.shell_declared import start_up
+from relserve.cli.shell_install import start_up
 from relserve.engines.scripted import ScriptedEngine, by_hash, echo
 from relserve.errors import Failure
 from relserve.text2sql.catalog.reading import read_schema

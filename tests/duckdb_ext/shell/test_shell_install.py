@@ -16,10 +16,17 @@ import duckdb
 import pytest
 from extension_host import HAS_SHELL, Installed, Service, interrupted_when
 
-from relserve.cli import shell_build
-from relserve.cli.shell_build import build, duckdb_platform, footer
-from relserve.cli.shell_declared import header, start_up
-from relserve.cli.shell_install import START_UP, how_to_load, install
+from relserve.cli import shell_install
+from relserve.cli.shell_install import (
+    START_UP,
+    build,
+    duckdb_platform,
+    footer,
+    header,
+    how_to_load,
+    install,
+    start_up,
+)
 from relserve.engines.shared.wire import read_json, write_json
 from relserve.errors import UsageError
 from relserve.version import VERSION
@@ -81,12 +88,12 @@ def test_each_compiler_builds_a_file_for_both_hosts(
 
 @pytest.mark.long
 def test_the_compiler_has_nothing_to_complain_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_build, "FLAGS", [*shell_build.FLAGS, "-Werror", "-Wpedantic", "-Wshadow"])
+    monkeypatch.setattr(shell_install, "FLAGS", [*shell_install.FLAGS, "-Werror", "-Wpedantic", "-Wshadow"])
     assert build(tmp_path, header(sys.executable)).stat().st_size > 20_000
 
 
 def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_build, "compilers", list)
+    monkeypatch.setattr(shell_install, "compilers", list)
     with pytest.raises(UsageError, match="no C compiler found: install gcc, or `pip install ziglang`"):
         install(tmp_path)
 
