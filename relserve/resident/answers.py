@@ -27,8 +27,7 @@ from relserve.engines.shared.wire import (
     write_object,
 )
 from relserve.errors import EngineDeadError, EngineError, RelserveError
-from relserve.resident.listeners import Listeners
-from relserve.resident.milestones import Milestones
+from relserve.resident.listeners import Listeners, Milestones
 
 SAID_BY_CLIENTS = "starting engine for"  # how LocalEngine begins; who started the process has said so
 

@@ -33,8 +33,7 @@ from relserve.errors import EngineError, RelserveError
 from relserve.machine import traces
 from relserve.resident import fork
 from relserve.resident.answers import SubmissionService
-from relserve.resident.listeners import Listeners
-from relserve.resident.milestones import Milestones
+from relserve.resident.listeners import Listeners, Milestones
 from relserve.resident.variables import forks
 from relserve.settings import OWN, SHARED, load
 from relserve.version import VERSION

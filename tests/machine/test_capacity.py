@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relserve.machine import capacity, cgroup
+from relserve.machine import capacity
 
 GIB = 2**30
 NO_LIMIT_V1 = str(2**63 - 4096)
@@ -16,8 +16,8 @@ NO_LIMIT_V1 = str(2**63 - 4096)
 @pytest.fixture
 def write(monkeypatch, tmp_path):
     """Writes files of a made-up machine: /sys/fs/cgroup, /proc/self/cgroup, the CPUs and the nodes."""
-    monkeypatch.setattr(cgroup, "_ROOT", tmp_path / "cgroup")
-    monkeypatch.setattr(cgroup, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(capacity, "_ROOT", tmp_path / "cgroup")
+    monkeypatch.setattr(capacity, "_OWN", tmp_path / "own")
     monkeypatch.setattr(capacity, "_CPUS", tmp_path / "cpu")
     monkeypatch.setattr(capacity, "_NODES", tmp_path / "node")
     monkeypatch.setattr(capacity, "_allowed_cpus", lambda: {0, 1, 2, 3})
@@ -40,7 +40,7 @@ def test_the_machine_tells_its_cores_and_free_memory():
 def test_without_limits_all_is_ours(write):
     write({"cgroup/cpu.max": "max 100000", "cgroup/memory.max": "max", "cgroup/memory.current": GIB})
     assert capacity.num_cores() == 4
-    assert cgroup.memory_left() is None
+    assert capacity.memory_left() is None
 
 
 def test_a_container_limits_both(write):
@@ -49,7 +49,7 @@ def test_a_container_limits_both(write):
         "cgroup/memory.stat": "anon 5\ninactive_file 1024",
     })  # fmt: skip
     assert capacity.num_cores() == 1
-    assert cgroup.memory_left() == GIB // 2 + 1024
+    assert capacity.memory_left() == GIB // 2 + 1024
     assert capacity.free_bytes() <= GIB // 2 + 1024
 
 
@@ -61,7 +61,7 @@ def test_groups_around_the_process_limit_it_too(write):
         "cgroup/jobs.slice/mine.service/cpu.max": "200000 100000", "cgroup/other/cpu.max": "1000 100000",
     })  # fmt: skip
     assert capacity.num_cores() == 2
-    assert cgroup.memory_left() == 2 * GIB
+    assert capacity.memory_left() == 2 * GIB
 
 
 @pytest.mark.parametrize("path", ["", "docker/abc/"], ids=["root", "own"])
@@ -74,7 +74,7 @@ def test_version_1_limits_both(write, path):
         f"cgroup/cpu/{path}cpu.cfs_quota_us": 250_000, f"cgroup/cpu/{path}cpu.cfs_period_us": 100_000,
     })  # fmt: skip
     assert capacity.num_cores() == 2
-    assert cgroup.memory_left() == GIB // 2 + 1024
+    assert capacity.memory_left() == GIB // 2 + 1024
 
 
 def test_version_1_without_limits(write):

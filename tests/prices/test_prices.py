@@ -6,9 +6,8 @@ import pytest
 
 from relserve.call.relquery import Usage
 from relserve.errors import UsageError
-from relserve.prices.hosted import find_hosted
 from relserve.prices.price import HourPrice, Rates, TokenPrice, dollars
-from relserve.prices.prices import Prices
+from relserve.prices.prices import Prices, find_hosted
 
 RATES = Rates(1.0, 0.25, 4.0)
 

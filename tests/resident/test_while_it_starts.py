@@ -12,7 +12,7 @@ from relserve.engines.registry import path_of
 from relserve.engines.shared.greeting import Resident
 from relserve.engines.shared.place import EnginePlace
 from relserve.engines.shared.wire import read_json, write_json
-from relserve.resident.milestones import Milestones
+from relserve.resident.listeners import Milestones
 from relserve.resident.process import Process
 from relserve.version import VERSION
 from tests.waiting import PATIENCE_S
