@@ -1,6 +1,6 @@
 """Statements that can do with fewer prompts: llm filters in a plain WHERE, with or without a LIMIT.
 
-What is found here is only proposed: `input_scan` and `filter_plan` hold it against what DuckDB does.
+What is found here is only proposed: `input_scan` and `prefetch` hold it against what DuckDB does.
 """
 
 from __future__ import annotations
