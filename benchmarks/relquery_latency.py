@@ -65,8 +65,8 @@ from benchmarks.relquery_figures import (
 )
 from benchmarks.relquery_workload import encoder, one_of_each_kind, relqueries
 from lab.simulator.workload import RelSpec, retimed
-from relserve.engines.local.converted import convert
 from relserve.engines.local.cpu_plan import num_threads
+from relserve.engines.local.gguf_folder import convert
 from relserve.machine import packaged
 from relserve.machine.capacity import num_cores
 

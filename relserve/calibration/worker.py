@@ -29,7 +29,7 @@ from relserve.calibration.points import (
     token_points,
 )
 from relserve.engines.local import cpu, start
-from relserve.engines.local.converted import convert
+from relserve.engines.local.gguf_folder import convert
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
 from relserve.machine.token_costs import token_costs_path

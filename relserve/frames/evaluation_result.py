@@ -13,8 +13,7 @@ import pyarrow as pa
 from relserve.call.relquery import Usage
 from relserve.evaluation.graded import GradedRow, Measure, worst
 from relserve.evaluation.intervals import MeasuredShare
-from relserve.evaluation.paired import paired
-from relserve.evaluation.scores import Score, class_scores, confusion, score
+from relserve.evaluation.scores import Score, class_scores, confusion, paired, score
 
 MAX_WORST = 20  # rows of each run
 

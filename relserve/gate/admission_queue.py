@@ -14,8 +14,7 @@ from math import inf
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.permit import Permit
-from relserve.gate.request_group import RequestGroup
+from relserve.gate.request_group import Permit, RequestGroup
 from relserve.machine.gate_status import GateStatus, UserStatus
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.kept import latest_s

@@ -19,8 +19,7 @@ from math import inf
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.admission_queue import AdmissionQueue
-from relserve.gate.permit import Permit
-from relserve.gate.request_group import RequestGroup, size_of
+from relserve.gate.request_group import Permit, RequestGroup, size_of
 from relserve.machine.gate_status import GateStatus
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses, checked_limit

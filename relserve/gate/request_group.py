@@ -1,4 +1,4 @@
-"""Those who want to enter together: one request, or the rows of a relQuery, which are alike."""
+"""Those who want to enter together: one request, or the rows of a relQuery, and their permits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.permit import Permit
 from relserve.policies.admission.request import AdmissionRequest
 
 SHORT = 64  # tokens of a prompt, whose work is little beside an answer's
@@ -75,3 +74,22 @@ class RequestGroup:
             request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens,
             self.group,
         )  # fmt: skip
+
+
+class Permit:
+    """A request that has started, or a row of a relQuery.
+
+    Attributes:
+        num_output_tokens: that it has said so far.
+        waited_s: seconds that it waited.
+    """
+
+    __slots__ = ("num_output_tokens", "request_id", "waited_s")
+
+    def __init__(self, request_id: str, waited_s: float) -> None:
+        self.request_id, self.waited_s = request_id, waited_s
+        self.num_output_tokens = 0.0
+
+    def progress(self, tokens: float) -> None:
+        """It has said so many tokens in all, from which speeds are measured; from any thread, often."""
+        self.num_output_tokens = tokens

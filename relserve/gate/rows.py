@@ -11,7 +11,7 @@ from relserve.call.relquery import Submission
 from relserve.call.token_counts import CHARS_A_TOKEN
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
-from relserve.gate.permit import Permit
+from relserve.gate.request_group import Permit
 from relserve.policies.admission.request import LONGEST_S
 
 LEAST_S = 0.001

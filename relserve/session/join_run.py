@@ -7,7 +7,7 @@ the result. Where no plan agrees, all pairs are asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -15,15 +15,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from relserve.call.answer_types import Answer
+from relserve.call.answer_types import Answer, Grammar
+from relserve.call.pair_lists import listed, read_pairs
 from relserve.call.token_counts import CHARS_A_TOKEN
+from relserve.errors import FailureKind
 from relserve.policies.cascading.policy import Targets
 from relserve.policies.cascading.variants import DEFAULT, make
 from relserve.policies.joining.agreement import AgreementCheck, strata_of
-from relserve.policies.joining.bicliques import bicliques
+from relserve.policies.joining.bicliques import Biclique, bicliques
 from relserve.policies.joining.plans import JoinPlan, JoinSizes, plans, resized
 from relserve.session.cascade_rows import CutShort, check_whole, failed_all, reached
-from relserve.session.join_verdicts import NO, UNTOLD, YES, AskLists, JoinVerdicts
 from relserve.session.pair_table import PairTable
 
 PILOT_ROWS = 32  # of the side that has more rows, on which a plan is tried
@@ -32,6 +33,11 @@ MOST_UNTOLD = 0.5  # of the pairs of a pilot; a plan whose prompts fail more oft
 AskPairs = Callable[[list[int]], list[Answer]]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+_UNTOLD, NO, YES = -1, 0, 1
+_LEAST_PARTED = 3  # pairs of a prompt that is asked in parts; smaller ones are left to be asked as pairs
+_PARTED = (FailureKind.OVER_CONTEXT, FailureKind.UNPARSABLE)  # what a smaller prompt may mend
+
+_AskLists = Callable[[list[tuple[str, Grammar]]], list[Answer]]
 
 
 class JoinResult(NamedTuple):
@@ -69,7 +75,7 @@ class JoinRun:
         self,
         table: PairTable,
         ask_pairs: AskPairs,
-        ask_lists: AskLists,
+        ask_lists: _AskLists,
         likeness: Callable[[], FloatArray],
         seed: int,
     ) -> None:
@@ -100,7 +106,7 @@ class JoinRun:
             return self._kept_to(targets, self._likeness, "candidates")
         dropped = []
         for plan in plans(strategy, sizes):
-            verdicts = JoinVerdicts(self._table, self._ask_lists)
+            verdicts = _JoinVerdicts(self._table, self._ask_lists)
             stands, told = self._try(plan, verdicts, sizes)
             if stands:
                 return self._finished(verdicts.of_pair, targets, told)
@@ -133,11 +139,11 @@ class JoinRun:
         rows = np.random.default_rng(self._seed).choice(num_rows, PILOT_ROWS, replace=False)
         return np.flatnonzero(np.isin(table.pairs[:, table.longer], rows))
 
-    def _try(self, plan: JoinPlan, verdicts: JoinVerdicts, sizes: JoinSizes) -> tuple[bool, str]:
+    def _try(self, plan: JoinPlan, verdicts: _JoinVerdicts, sizes: JoinSizes) -> tuple[bool, str]:
         """Ask by a plan as long as its verdicts stand; whether they do, and what is told of them."""
         pilot = self._pilot
         self._tell(plan, pilot, verdicts)
-        untold = float((verdicts.of_pair[pilot] == UNTOLD).mean())
+        untold = float((verdicts.of_pair[pilot] == _UNTOLD).mean())
         if untold > MOST_UNTOLD:
             return False, f"{plan.told}: no answer about {untold:.0%} of its pairs"
         stands, told = self._compared(plan, pilot, verdicts)
@@ -148,7 +154,7 @@ class JoinRun:
         self._tell(plan, np.setdiff1d(self._all, pilot), verdicts)
         return self._compared(plan, self._all, verdicts)
 
-    def _tell(self, plan: JoinPlan, pairs: IntArray, verdicts: JoinVerdicts) -> None:
+    def _tell(self, plan: JoinPlan, pairs: IntArray, verdicts: _JoinVerdicts) -> None:
         """Have these pairs get the verdicts of a plan."""
         if plan.name != "candidates":
             verdicts.ask(plan, pairs)
@@ -158,7 +164,7 @@ class JoinRun:
         verdicts.of_pair[pairs] = NO
         verdicts.of_pair[near] = [self._kept[pair] for pair in near]
 
-    def _compared(self, plan: JoinPlan, pairs: IntArray, verdicts: JoinVerdicts) -> tuple[bool, str]:
+    def _compared(self, plan: JoinPlan, pairs: IntArray, verdicts: _JoinVerdicts) -> tuple[bool, str]:
         """Sample pairs that have verdicts; whether these stand, and how far they agree."""
         place = {pair: at for at, pair in enumerate(pairs.tolist())}
         known = {place[pair]: answer.value for pair, answer in self._answers.items() if pair in place}
@@ -172,7 +178,7 @@ class JoinRun:
 
     def _finished(self, verdicts: npt.NDArray[np.int8], targets: Targets | None, told: str) -> JoinResult:
         """The answers once a plan has told its verdicts; pairs without one are asked."""
-        self._ask(np.flatnonzero(verdicts == UNTOLD).tolist())
+        self._ask(np.flatnonzero(verdicts == _UNTOLD).tolist())
         if targets is None:
             return self._answered(verdicts == YES, told)
         return self._kept_to(targets, np.where(verdicts == YES, 0.9, 0.0) + 0.1 * self._likeness, told)
@@ -194,3 +200,67 @@ class JoinRun:
             self._answers.get(pair) or failed or Answer(is_kept) for pair, is_kept in enumerate(kept.tolist())
         ]
         return JoinResult(answers, f"{told}; {len(self._answers)} of {len(self._all)} pairs asked")
+
+
+class _JoinVerdicts:
+    """The verdicts of one plan.
+
+    Args:
+        ask_lists: answers prompts of `listed`.
+
+    Attributes:
+        of_pair: YES, NO or UNTOLD for each pair.
+    """
+
+    def __init__(self, table: PairTable, ask_lists: _AskLists) -> None:
+        self._table, self._ask_lists = table, ask_lists
+        self.of_pair = np.full(len(table.pairs), _UNTOLD, np.int8)
+
+    def ask(self, plan: JoinPlan, pairs: IntArray) -> None:
+        """Ask about these pairs in blocks of the plan's size.
+
+        A block that is too long, or has too long an answer, is asked in halves.
+
+        Raises:
+            CutShort: a prompt was.
+        """
+        groups = bicliques(self._table.pairs[pairs])
+        tiles = [tile for group in groups for tile in group.tiles(plan.num_lefts, plan.num_rights)]
+        while tiles:
+            tiles = list(self._ask_tiles(tiles))
+
+    def _ask_tiles(self, tiles: Sequence[Biclique]) -> Iterable[Biclique]:
+        """Ask blocks; gives the halves of those that are to be asked again."""
+        lefts, rights = self._table.lefts, self._table.rights
+        lists = [
+            listed([lefts[row] for row in tile.lefts], [rights[row] for row in tile.rights]) for tile in tiles
+        ]
+        answers = self._ask_lists(lists)
+        check_whole(answers)
+        for tile, (_, grammar), answer in zip(tiles, lists, answers, strict=True):
+            found = None if answer.failure else read_pairs(answer.value, grammar)
+            if found is not None:
+                self._put(tile, found)
+            elif tile.num_pairs >= _LEAST_PARTED and answer.failure and answer.failure.kind in _PARTED:
+                yield from tile.halves()
+
+    def _put(self, tile: Biclique, found: Sequence[tuple[int, int]]) -> None:
+        """Yes for what was found in a block, no for its other pairs."""
+        lefts, rights = np.array(tile.lefts), np.array(tile.rights)
+        self.of_pair[self._numbers(*np.meshgrid(lefts, rights))] = NO
+        if found:
+            left, right = np.array(found).T
+            self.of_pair[self._numbers(lefts[left], rights[right])] = YES
+
+    @cached_property
+    def _codes(self) -> tuple[IntArray, IntArray]:
+        """A number for the two rows of each pair, in order, and the pairs in that order."""
+        codes = self._table.pairs[:, 0] * len(self._table.rights) + self._table.pairs[:, 1]
+        order = np.argsort(codes)
+        return codes[order], order
+
+    def _numbers(self, lefts: IntArray, rights: IntArray) -> IntArray:
+        """The numbers of the pairs of these rows."""
+        codes, order = self._codes
+        found: IntArray = order[np.searchsorted(codes, (lefts * len(self._table.rights) + rights).ravel())]
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.evaluation.paired import PairedRows, paired
+from relserve.evaluation.scores import PairedRows, paired
 from tests.modules import later
 
 stats = later("scipy.stats")

@@ -8,7 +8,7 @@ from typing import Any
 
 from relserve.engines.loop import spawn
 from relserve.gate.gate import Gate
-from relserve.gate.permit import Permit
+from relserve.gate.request_group import Permit
 
 
 @contextmanager

@@ -10,8 +10,7 @@ import pytest
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.admission_queue import FRONT, AdmissionQueue
-from relserve.gate.permit import Permit
-from relserve.gate.request_group import RequestGroup
+from relserve.gate.request_group import Permit, RequestGroup
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.promise import Promise

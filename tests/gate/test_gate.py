@@ -12,7 +12,7 @@ from relserve.call.relquery import Sampling, Submission
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
-from relserve.gate.permit import Permit
+from relserve.gate.request_group import Permit
 from relserve.gate.rows import GatedRows
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.request import SloClasses

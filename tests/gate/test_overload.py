@@ -11,8 +11,7 @@ from math import inf
 import pytest
 
 from relserve.gate.gate import Gate
-from relserve.gate.permit import Permit
-from relserve.gate.request_group import RequestGroup
+from relserve.gate.request_group import Permit, RequestGroup
 from relserve.policies.admission.controller import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.promise import Promise

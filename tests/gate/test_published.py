@@ -14,8 +14,7 @@ from relserve.errors import AdmissionError
 from relserve.gate.admission_queue import FRONT, AdmissionQueue
 from relserve.gate.gate import Gate
 from relserve.gate.made import make_gate
-from relserve.gate.permit import Permit
-from relserve.gate.request_group import RequestGroup
+from relserve.gate.request_group import Permit, RequestGroup
 from relserve.machine.cost_file import cost_path
 from relserve.policies.admission.offline import profile
 from relserve.policies.admission.online import OnlineCurve

@@ -16,7 +16,7 @@ from contextlib import suppress
 import duckdb
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.parameters import find_parameters
-from relserve_duckdb.udf.changes import Changes
+from relserve_duckdb.udf.connection_state import Changes
 from relserve_duckdb.udf.statement_parser import parse_checked
 
 from relserve.cli.shell.lexer import tokens

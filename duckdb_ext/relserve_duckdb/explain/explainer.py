@@ -14,10 +14,9 @@ from relserve.call.options import Options
 from relserve.errors import Cancelled, RelserveError, SpendingError, UsageError
 from relserve.session.estimate import Estimate
 from relserve_duckdb.explain.call_estimate import CallEstimate
-from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.explain.explanation import Explanation, screen_width
 from relserve_duckdb.explain.plan_tree import plan_tree
 from relserve_duckdb.explain.sampled import sampled_notes
-from relserve_duckdb.explain.screen import screen_width
 from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander, NotAsked
 from relserve_duckdb.rehearse.probe import Reached, probe

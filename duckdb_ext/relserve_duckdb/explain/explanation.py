@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -14,7 +16,6 @@ from relserve.prices.price import dollars
 from relserve.session.estimate import Estimate
 from relserve.session.sureness import QUANTILES
 from relserve_duckdb.explain.call_estimate import CallEstimate
-from relserve_duckdb.explain.screen import screen_width
 
 SCHEMA = pa.schema(
     [
@@ -29,6 +30,7 @@ SCHEMA = pa.schema(
 _MAX_CALL, MIN_CALL = 48, 20  # characters of a call that the table shows
 _MIN_COLUMNS = 5  # shown however narrow the screen is
 _GAP, CUT = "  ", "...')"
+DEFAULT_WIDTH = 120  # characters, where nobody looks at a terminal
 
 
 @dataclass(frozen=True)
@@ -205,3 +207,10 @@ _COLUMNS = (
     _Column("NULL", _known(lambda call, found: f"{found.num_null:,}")),
     _Column("shared", _known(lambda call, found: "?" if call.shared is None else f"{call.shared:.0%}")),
 )
+
+
+def screen_width() -> int:
+    """Characters of a line: the terminal's where standard output is one."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return DEFAULT_WIDTH
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -13,8 +16,8 @@ from relserve.call.relquery import CallSite
 from relserve.call.values import to_arrow
 from relserve.policies.filter_order import FilterCounts
 from relserve.session.session import Session
+from relserve_duckdb.text.lexical import LEAD
 from relserve_duckdb.text.stand_in import StandIn
-from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.udf.handlers import Handler, PlanningOnly, Running
 from relserve_duckdb.udf.question_site import Answers
@@ -22,6 +25,7 @@ from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 from relserve_duckdb.udf.statement_run import Execution, StatementRun
 
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
+_READS = re.compile(LEAD + r"(select|from|explain\s++select|describe|show|summarize|values)\b[^;]*+;?+\s*+\Z")
 
 
 class ConnectionState:
@@ -123,3 +127,34 @@ class ConnectionState:
             for model in chunk.site.options.models:
                 self.session.model_hosts.check(model)
             return to_arrow(handler.answer(chunk), kind)
+
+
+class Changes:
+    """Changes made by the cursors of a connection; each cursor is known by a number."""
+
+    def __init__(self) -> None:
+        self._started: Counter[int] = Counter()
+        self._under_way: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def by(self, cursor: int, text: str = "") -> Iterator[None]:
+        """A statement of the cursor runs inside; a text that surely only reads is no change."""
+        if _READS.match(text):
+            yield
+            return
+        with self._lock:
+            self._started[cursor] += 1
+            self._under_way[cursor] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way[cursor] -= 1
+
+    def of_others(self, cursor: int) -> int | None:
+        """How many changes all other cursors have made; None while one is being made."""
+        with self._lock:
+            if any(count for each, count in self._under_way.items() if each != cursor):
+                return None
+            return self._started.total() - self._started[cursor]

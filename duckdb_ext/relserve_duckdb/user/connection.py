@@ -27,9 +27,8 @@ from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.call_limits import AGGREGATE
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.question_calls import TEXT2SQL
-from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client, Variables
-from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.connection_state import Changes, ConnectionState
 from relserve_duckdb.udf.handlers import Unread
 from relserve_duckdb.udf.macros import NAMES, Functions
 from relserve_duckdb.user.cursors import Cursors

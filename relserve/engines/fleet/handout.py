@@ -11,12 +11,11 @@ from dataclasses import replace
 from math import ceil, inf
 
 from relserve.call.relquery import Reply, Submission
-from relserve.engines.fleet.entrance import Entrance
 from relserve.engines.fleet.instalment import Instalment, as_asked, by_lateness, unheard
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.fleet.quarantine import Quarantine
 from relserve.engines.fleet.roster import Roster, in_words
-from relserve.engines.fleet.supply import Supply
+from relserve.engines.fleet.supply import Entrance, Supply
 from relserve.errors import (
     EngineDeadError,
     EngineError,

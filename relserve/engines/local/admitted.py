@@ -9,7 +9,7 @@ from functools import cache
 
 from relserve.call.relquery import Reply, Submission
 from relserve.gate.gate import Gate
-from relserve.gate.permit import Permit
+from relserve.gate.request_group import Permit
 from relserve.gate.rows import GatedRows
 
 

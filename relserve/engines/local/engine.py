@@ -23,8 +23,8 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.daemon_thread import in_daemon_thread
 from relserve.engines.local import cpu
-from relserve.engines.local.converted import convert, is_unconverted
 from relserve.engines.local.flight import Flight
+from relserve.engines.local.gguf_folder import convert, is_unconverted
 from relserve.engines.local.label_read import as_read, refuse_other_logprobs
 from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder

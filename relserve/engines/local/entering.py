@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from relserve.call.token_counts import count_of
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
-from relserve.gate.permit import Permit
+from relserve.gate.request_group import Permit
 
 ENTERS = "x-relserve-enters"  # a header, which only who reaches the socket can send
 REQUEST_ID = "x-request-id"  # what vLLM's own ids are made of

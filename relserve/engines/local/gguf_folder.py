@@ -1,6 +1,7 @@
 """A GGUF file as a folder that vLLM and transformers load: weights in bfloat16, config, tokenizer, template.
 
-Of Llama's architecture with SmolLM's tokenizer alone. It is read by the package `gguf`, without torch.
+Of Llama's architecture with SmolLM's tokenizer alone. It is read by the package `gguf`, without torch. The
+model of another package is converted when it is first asked: once, whoever else asks, as a whole.
 """
 
 from __future__ import annotations
@@ -8,10 +9,15 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from relserve.errors import EngineStartError
+from relserve.machine import packaged
 
 KINDS = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
 KNOWN = ("llama", "gpt2", "smollm")
@@ -25,6 +31,7 @@ PARTS = {
 }  # fmt: skip
 
 Metadata = Mapping[str, Any]
+MB = 300  # that it takes on disk, and a little more
 
 
 def write_folder(source: Path, folder: Path) -> None:
@@ -152,3 +159,46 @@ def _tokenizer_config(told: Metadata) -> dict[str, Any]:
         "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": told["llama.context_length"],
         **named, "clean_up_tokenization_spaces": False, "chat_template": told["tokenizer.chat_template"],
     }  # fmt: skip
+
+
+def is_unconverted(path: str) -> bool:
+    """Whether a model's path is the folder of the packaged one, and nothing is there yet."""
+    return path == str(packaged.folder()) and not packaged.is_converted()
+
+
+def convert(path: str) -> None:
+    """Make that folder if it is not there, which takes seconds; any other path passes.
+
+    Raises:
+        ModelError: the package was removed.
+        EngineStartError: its file cannot be read, or the folder cannot be written.
+    """
+    if not is_unconverted(path):
+        return
+    import fcntl  # not on Windows, where no vLLM runs
+
+    folder = Path(path)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_name(f"{folder.name}.lock"), "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # freed when a process ends, in whatever way
+            packaged.check_installed()
+            if (source := packaged.find_source()) and not packaged.is_converted():
+                _write(source, folder)
+    except OSError as error:
+        raise EngineStartError(
+            f"{packaged.NAME} cannot be converted into {folder}: {error.strerror or error}; it takes {MB} MB "
+            "there: free them, or set RELSERVE_CACHE_DIR to another folder"
+        ) from error
+
+
+def _write(source: Path, folder: Path) -> None:
+    """Write it beside its place and move it there; what a killed process left goes first."""
+    for left in (folder, *folder.parent.glob(f"{folder.name}.*.tmp")):
+        shutil.rmtree(left, ignore_errors=True)
+    unfinished = Path(tempfile.mkdtemp(".tmp", f"{folder.name}.", folder.parent))
+    try:
+        write_folder(source, unfinished)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -18,9 +18,8 @@ from relserve.server.catalog.activity import (
 )
 from relserve.server.catalog.asked.asked import CatalogContext
 from relserve.server.catalog.asked.text import RULES, UNREAD, may_ask, read_postgresql, translated
-from relserve.server.catalog.attached import catalog_names
+from relserve.server.catalog.attached import catalog_names, users_own
 from relserve.server.catalog.facts import Facts
-from relserve.server.catalog.names import users_own
 
 _CHECKS = "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
 SHORT = 10_000  # characters of a text that is read beside others: sqlglot is Python, of which one thread runs

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from relserve_duckdb.explain.screen import DEFAULT_WIDTH
+from relserve_duckdb.explain.explanation import DEFAULT_WIDTH
 from relserve_duckdb.explain.user_calls import with_user_calls
 from sql_fixtures import Made, make
 

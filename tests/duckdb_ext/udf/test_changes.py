@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from relserve_duckdb.udf.changes import Changes
+from relserve_duckdb.udf.connection_state import Changes
 
 READS = ("SELECT 1", " from t ;", "-- why\nSELECT 1", "/* a */ EXPLAIN SELECT 1", "SHOW TABLES", "VALUES (1)")
 WRITES = ("", "DELETE FROM t", "SELECT 1; DROP TABLE t", "WITH a AS (FROM t) INSERT INTO b FROM a", "COMMIT")

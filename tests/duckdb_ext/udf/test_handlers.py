@@ -7,7 +7,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from relserve_duckdb.udf import changes
+from relserve_duckdb.udf import connection_state
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Collecting, Planning, PlanningOnly, Running
 from relserve_duckdb.udf.site import Chunk, find_site
@@ -130,7 +130,7 @@ def test_a_known_answer_is_never_skipped() -> None:
 
 def test_a_statement_and_its_answers_are_freed_without_the_collector() -> None:
     session = Session(lambda model: ScriptedEngine())
-    state = ConnectionState(session, PythonClient(False), changes.Changes(), keeps_answers=True)
+    state = ConnectionState(session, PythonClient(False), connection_state.Changes(), keeps_answers=True)
     freed = weakref.ref(state.run)
     gc.disable()
     try:

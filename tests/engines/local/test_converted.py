@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from relserve.engines.local import converted
-from relserve.engines.local.converted import convert, is_unconverted
+from relserve.engines.local import gguf_folder
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.gguf_folder import write_folder
+from relserve.engines.local.gguf_folder import convert, is_unconverted, write_folder
 from relserve.engines.local.model_files import read_config
 from relserve.engines.loop import spawn
 from relserve.engines.registry import path_of
@@ -32,7 +31,7 @@ needs_gguf = pytest.mark.skipif(find_spec("gguf") is None, reason="the package g
 PROGRAM = """
 import os, resource, signal, sys
 from pathlib import Path
-from relserve.engines.local import converted
+from relserve.engines.local import gguf_folder
 from relserve.machine import packaged
 
 def write(source, folder):
@@ -41,10 +40,10 @@ def write(source, folder):
     os.kill(os.getpid(), %s)
 
 packaged.find_source = lambda: Path(sys.argv[1])
-converted.write_folder = write
+gguf_folder.write_folder = write
 resource.setrlimit(resource.RLIMIT_FSIZE, (%d, resource.RLIM_INFINITY))
 try:
-    converted.convert(str(packaged.folder()))
+    gguf_folder.convert(str(packaged.folder()))
 except Exception as error:
     print(type(error).__name__, error)
 """
@@ -78,7 +77,7 @@ def write_two_files(source: Path, folder: Path) -> None:
 @pytest.fixture
 def quick(source: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The model's path, whose conversion copies a few bytes."""
-    monkeypatch.setattr(converted, "write_folder", write_two_files)
+    monkeypatch.setattr(gguf_folder, "write_folder", write_two_files)
     return path_of("smollm2")
 
 
@@ -157,7 +156,7 @@ def test_two_that_ask_at_once_convert_it_once(quick: str, monkeypatch: pytest.Mo
         go_on.wait(60)
         write_two_files(source, folder)
 
-    monkeypatch.setattr(converted, "write_folder", slowly)
+    monkeypatch.setattr(gguf_folder, "write_folder", slowly)
     monkeypatch.setattr(fcntl, "flock", lock)
     first, second = (threading.Thread(target=convert, args=(quick,)) for _ in range(2))
     first.start()

@@ -10,7 +10,7 @@ import duckdb
 import psycopg
 import pytest
 
-from relserve.server.catalog.names import users_own
+from relserve.server.catalog.attached import users_own
 from tests.server.client.conftest import Serve, connect
 from tests.waiting import PATIENCE_S
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from relserve.server.catalog.facts import Facts
-from relserve.server.catalog.names import CatalogNames
+from relserve.server.catalog.attached import CatalogNames
 
 
 class CatalogContext(NamedTuple):
