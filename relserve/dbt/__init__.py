@@ -42,7 +42,6 @@ class Plugin(BasePlugin):  # type: ignore[misc]
         _replace_cursors()
 
     def configure_connection(self, conn: duckdb.DuckDBPyConnection) -> None:
-        """See `BasePlugin`."""
         self._attached = attach(conn, **self._options)
 
     def cursor_for(self, raw: duckdb.DuckDBPyConnection) -> Any:

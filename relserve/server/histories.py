@@ -61,28 +61,22 @@ class ClientHistory(History):
         self._mine: deque[QueryRecord] = deque(maxlen=MAX_OWN)
 
     def new_statement(self) -> int:
-        """See `History.new_statement`."""
         return self._all.new_statement()
 
     def begin(self, record: QueryRecord) -> None:
-        """See `History.begin`."""
         self._mine.append(record)
         self._own.begin(record)
 
     def fail(self, error: ErrorRecord) -> None:
-        """See `History.fail`."""
         self._own.fail(error)
 
     def queries(self) -> list[QueryRecord]:
-        """See `History.queries`."""
         return [each for _, each in self._all.queries()] if self._sees_all else self._own.queries()
 
     def usage_rows(self) -> list[tuple[UsageKey, UsageCounts]]:
-        """See `History.usage_rows`."""
         return self.usage.by_day() if self._sees_all else super().usage_rows()
 
     def errors(self) -> list[ErrorRecord]:
-        """See `History.errors`."""
         return [each for _, each in self._all.errors()] if self._sees_all else self._own.errors()
 
     def num_tokens(self) -> int:

@@ -143,7 +143,6 @@ class CascadedRelQuery(OpenRelQuery):
         return answers
 
     def close(self, error: BaseException | None = None) -> None:
-        """See `OpenRelQuery.close`."""
         self._proxy.close(error)
         super().close(error)
 

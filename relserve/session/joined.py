@@ -56,7 +56,6 @@ class JoinedRelQuery(RelQueryInRounds):
 
     @property
     def caps(self) -> Sequence[SpendingCap]:
-        """See `RelQueryInRounds.caps`."""
         return self._pairs.caps
 
     @caps.setter
@@ -101,11 +100,9 @@ class JoinedRelQuery(RelQueryInRounds):
         return answers
 
     def leave(self, folded: FoldedRows, failure: Failure) -> None:
-        """See `RelQueryInRounds.leave`."""
         self._pairs.leave(folded, failure)
 
     def close(self, error: BaseException | None = None) -> None:
-        """See `RelQueryInRounds.close`."""
         for each in self._lists.values():
             each.close(error)
         self._pairs.close(error)

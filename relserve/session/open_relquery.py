@@ -89,7 +89,6 @@ class OpenRelQuery(RelQueryInRounds):
     def ask_folded(
         self, folded: FoldedRows, inputs: Sequence[Sequence[Any]], **how: Unpack[HowAsked]
     ) -> list[Answer]:
-        """See `RelQueryInRounds.ask_folded`."""
         if self._foreign_tables is not None:
             self._foreign_tables.look(self.site, inputs, self.record.statement)
         watch = Watch(self._cancel, how.get("progress"), how.get("enough"))
@@ -97,7 +96,6 @@ class OpenRelQuery(RelQueryInRounds):
             return self._answers(folded, watch, how.get("announced"), how.get("num_new_rows"), span)
 
     def leave(self, folded: FoldedRows, failure: Failure) -> None:
-        """See `RelQueryInRounds.leave`."""
         self._recorder.add_rows(sum(folded.num_rows_of), 0, len(folded.prompts))
         for prompt, num_rows in zip(folded.prompts, folded.num_rows_of, strict=True):
             self._recorder.fail(prompt, num_rows, failure)
@@ -105,7 +103,6 @@ class OpenRelQuery(RelQueryInRounds):
                 raise failed_row(self.site, prompt, failure)
 
     def close(self, error: BaseException | None = None) -> None:
-        """See `RelQueryInRounds.close`."""
         self._recorder.close(error)
         paces, self._paces = self._paces, None
         if paces is not None and (pace := pace_of(self.record)) is not None:

@@ -27,7 +27,6 @@ class ShellCompleter(Completer):
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """See `Completer`."""
         before = document.text_before_cursor
         if before.lstrip().startswith(".") and "\n" not in before:
             return self._of_command(before.lstrip(), complete_event)

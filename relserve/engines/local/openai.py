@@ -61,7 +61,6 @@ class OpenAISocket(EngineSocket):
 
     @property
     def is_refused(self) -> bool:
-        """See `EngineSocket`."""
         making = None if self._app is None else self._app[1]
         return making is not None and making.done() and not making.cancelled() and bool(making.exception())
 

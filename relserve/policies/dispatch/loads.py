@@ -34,7 +34,6 @@ class LeastLoaded(Least):
     """The shortest queue as it was reported last: waiting and running requests."""
 
     def measure(self, members: MemberTable, now_s: float) -> Column:
-        """See `Least.measure`."""
         return members["num_waiting"] + members["num_running"]
 
 
@@ -42,7 +41,6 @@ class LeastUnanswered(Least):
     """The fewest requests, those that were sent since the report counted and those that ended not."""
 
     def measure(self, members: MemberTable, now_s: float) -> Column:
-        """See `Least.measure`."""
         return members.num_requests()
 
 
@@ -53,7 +51,6 @@ class LeastLatency(Least):
     """
 
     def measure(self, members: MemberTable, now_s: float) -> Column:
-        """See `Least.measure`."""
         return members.latencies_s(now_s)
 
 

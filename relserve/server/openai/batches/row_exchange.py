@@ -27,18 +27,15 @@ class RowExchange(Exchange):
         self.content: Any = None
 
     async def body(self, *_: Any, **__: Any) -> bytes:
-        """See `Exchange.body`."""
         raw = json.dumps(self._asked).encode()
         if len(raw) > MAX_BODY:
             raise Refusal(413, f"the body has more than {MAX_BODY:,} bytes")
         return raw
 
     async def while_there(self, work: Coroutine[Any, Any, None]) -> None:
-        """See `Exchange.while_there`."""
         await work
 
     async def whole(self, status: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
-        """See `Exchange.whole`."""
         self.status = status
         self.content = json.loads(content) if isinstance(content, bytes) else content
 
