@@ -18,7 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relserve.cache.small_file import SmallFile
+from relserve.cache.small_file import SmallFile, put
 
 FILE_NAME = "batches.sqlite3"
 SENDING = "sending"  # the state of a batch of which it is not known whether the server has it
@@ -161,14 +161,14 @@ class BatchBook:
         """Put a batch that is about to be sent on record, with its rows; gives it with the time."""
         batch = replace(batch, sent=time.time())
         with self._opened() as db:
-            self._put(db, batch)
+            put(db, "batches", batch)
             db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", map(_columns, rows))
         return batch
 
     def put(self, batch: KeptBatch) -> None:
         """Keep what is new of a batch."""
         with self._opened() as db:
-            self._put(db, batch)
+            put(db, "batches", batch)
 
     def give_up(self, batch: KeptBatch, message: str, counts_again: bool = False) -> KeptBatch:
         """A batch did not reach its server, or is forgotten: its rows without a reply may be sent again.
@@ -183,7 +183,7 @@ class BatchBook:
             db.execute(f"DELETE FROM rows WHERE batch = ? AND state = ?{new}", waiting)
             sql = "UPDATE rows SET state = ? WHERE batch = ? AND state = ?"
             db.execute(sql, (BatchRowState.UNASKED, *waiting))
-            self._put(db, batch)
+            put(db, "batches", batch)
         return batch
 
     def land(self, batch: KeptBatch, rows: Iterable[LandedRow]) -> KeptBatch:
@@ -197,7 +197,7 @@ class BatchBook:
                 db.execute(sql, (state, tries, _packed(reply), key, batch.id))
             answered, failed = states[BatchRowState.ANSWERED], states[BatchRowState.FAILED]
             batch = replace(batch, ended=time.time(), answered=answered, failed=failed)
-            self._put(db, batch)
+            put(db, "batches", batch)
         return batch
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KeptRow]:
@@ -252,11 +252,6 @@ class BatchBook:
         with self._opened() as db:
             found = db.execute(f"SELECT {names} FROM batches ORDER BY sent, id").fetchall()
         return [KeptBatch(*row) for row in found]
-
-    def _put(self, db: sqlite3.Connection, batch: KeptBatch) -> None:
-        values = vars(batch)
-        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        db.execute(f"INSERT OR REPLACE INTO batches ({names}) VALUES ({marks})", values)
 
     def _forget_ended(self, db: sqlite3.Connection, before: float) -> int:
         old = "SELECT id FROM batches WHERE ended < ?"

@@ -67,6 +67,13 @@ class SmallFile:
             return db.execute(query, values).fetchall()
 
 
+def put(db: sqlite3.Connection, table: str, row: object) -> None:
+    """Put an object's attributes into the columns of their names, in place of the row with its key."""
+    values = vars(row)
+    names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+    db.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", values)
+
+
 class WrittenBehind(ABC, Generic[Pending]):
     """Keeps soon, and at the latest when the process ends; safe for several threads.
 

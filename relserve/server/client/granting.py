@@ -9,6 +9,7 @@ from relserve.server.client.notices import Say
 from relserve.server.rights.found import Finder, FoundObject
 from relserve.server.rights.grants import Grant, Granting, GrantRole, OwnerChange, Role
 from relserve.server.rights.judge import StatementJudge
+from relserve.server.rights.look import kind_of
 from relserve.server.rights.needs import Path
 from relserve.server.rights.policy import (
     ON_SCHEMAS,
@@ -110,10 +111,10 @@ class Granter:
                     yield schema, "schema"
                 for each in finder.all("table") if all_in else ():
                     if finder.schema_of(each) == schema:
-                        yield finder.thing("table", each), _kind(each)
+                        yield finder.thing("table", each), kind_of(each)
             else:
                 found = _one(finder, path)
-                yield finder.thing("table", found), _kind(found)
+                yield finder.thing("table", found), kind_of(found)
 
     def _grant_role(self, asked: GrantRole) -> Iterator[Change]:
         self._check_roles(asked.roles | asked.members, public=False)
@@ -177,10 +178,6 @@ class Granter:
 
 def _were(asked: Grant) -> str:
     return "could be revoked" if asked.is_taken else "were granted"
-
-
-def _kind(found: FoundObject) -> str:
-    return "view" if found.is_view else "table"
 
 
 def _schema(finder: Finder, path: Path) -> Thing:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -13,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relserve.cache.small_file import SmallFile
+from relserve.cache.small_file import SmallFile, put
 
 WINDOW_S = 86_400  # in which a batch has to be done
 MOST_LINES, MOST_LINE = 50_000, 4 << 20  # of one batch, and bytes of each
@@ -202,8 +201,8 @@ class BatchStore:
                 empty.append(path)
         with self._tables.writing() as db:
             for file in files:
-                _put(db, "files", file)
-            _put(db, "batches", batch)
+                put(db, "files", file)
+            put(db, "batches", batch)
         for path in empty:
             path.unlink(missing_ok=True)
 
@@ -228,7 +227,7 @@ class BatchStore:
 
     def _put(self, table: str, thing: StoredFile | StoredBatch) -> None:
         with self._tables.writing() as db:
-            _put(db, table, thing)
+            put(db, table, thing)
 
     def _rows(self, table: str, user: str | None) -> list[dict[str, Any]]:
         names = [each.name for each in fields(StoredFile if table == "files" else StoredBatch)]
@@ -244,12 +243,6 @@ class BatchStore:
 def came_id(batch: StoredBatch, kind: str) -> str:
     """The id of the file of what came of a batch, of one of `KINDS`, while it is written and afterwards."""
     return f"{batch.id}-{kind}"
-
-
-def _put(db: sqlite3.Connection, table: str, thing: StoredFile | StoredBatch) -> None:
-    values = vars(thing)
-    names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-    db.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", values)
 
 
 def private(path: str, flags: int) -> int:
