@@ -41,7 +41,7 @@ GPUS = "CUDA_VISIBLE_DEVICES"
 
 # One start at a time, until the engine's process is there: what is changed below is the whole process's.
 _starting = threading.Lock()
-_ASK_S = 10.0
+_ASK_S = 10.0  # until the hub has answered
 _HUB_ID = re.compile(r"\w[\w.-]*+/[\w.-]++")
 _OTHER_HUB = "VLLM_USE_MODELSCOPE"  # vLLM's: ids are then of ModelScope
 

@@ -29,7 +29,7 @@ from relserve.text2sql.stages.llm_readings import llm_reading
 
 MAX_TOKENS = 64
 TEMPLATE = Template.parse("{prompt}")
-_MOST = 3
+_MOST_SUGGESTED = 3  # questions
 _QUOTES = re.compile("['\"]")
 
 
@@ -154,7 +154,7 @@ def _examples(case: QuestionCase) -> str:
     return f" It can answer, for example:{shown}"
 
 
-def nearest_questions(schema: Schema, question: str, most: int = _MOST) -> list[str]:
+def nearest_questions(schema: Schema, question: str, most: int = _MOST_SUGGESTED) -> list[str]:
     """Questions of shapes that the model knows, with this schema's names, most alike first."""
     asked = _stems(question)
     known = dict.fromkeys(each for table in schema.tables for each in _about(schema, table))
