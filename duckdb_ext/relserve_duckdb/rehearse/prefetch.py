@@ -67,18 +67,18 @@ def prefetch(state: ConnectionState, rehearsal: Rehearsal) -> None:
         log.debug("no prefetch: %s", error)
 
 
-def _begin_filter_plan(state: ConnectionState, rehearsal: Rehearsal, plan: str) -> _FilterPlan | None:
+def _begin_filter_plan(state: ConnectionState, rehearsal: Rehearsal, plan: str) -> FilterPlan | None:
     """Decide the llm filters of a statement that can do with fewer prompts; None for any other."""
     shape = rehearsal.shape
     if shape is None or (shape.limit is None and (len(shape.filters) == 1 or stops_early(plan))):
         return None
     if not filters_together(plan, len(shape.filters), shape.limit is not None):
         return None
-    filter_plan = _FilterPlan(state, shape, rehearsal)
+    filter_plan = FilterPlan(state, shape, rehearsal)
     return filter_plan if filter_plan.begin() else None
 
 
-def _ask_in_rounds(state: ConnectionState, rehearsal: Rehearsal, filter_plan: _FilterPlan | None) -> bool:
+def _ask_in_rounds(state: ConnectionState, rehearsal: Rehearsal, filter_plan: FilterPlan | None) -> bool:
     """Rehearse and ask until nothing is left to ask; whether what is skipped may stay so."""
     num_rounds = 0
     while num_rounds < MAX_REHEARSALS:
@@ -99,7 +99,7 @@ def _ask_in_rounds(state: ConnectionState, rehearsal: Rehearsal, filter_plan: _F
 
 
 def _rehearse(
-    state: ConnectionState, rehearsal: Rehearsal, filter_plan: _FilterPlan | None
+    state: ConnectionState, rehearsal: Rehearsal, filter_plan: FilterPlan | None
 ) -> tuple[list[Wanted], int]:
     """What the calls ask beyond the known answers, sites in the order of their first call; rows that came.
 
@@ -117,7 +117,7 @@ def _rehearse(
     return [wanted for wanted in found if wanted is not None], num_rows
 
 
-class _FilterPlan:
+class FilterPlan:
     """Decides the filters of the running statement row by row, with as few prompts as will do.
 
     The result is right, whatever the text suggested and the scan of the inputs saw, for two reasons:
