@@ -125,7 +125,7 @@ class Killed(BaseException):
 
 
 def test_a_server_that_is_killed_while_it_ends_a_batch_asks_nothing_again(upstream, folder, monkeypatch):
-    put = stores._put
+    put = stores.put
 
     def killed(db: Any, table: str, thing: Any) -> None:
         put(db, table, thing)
@@ -140,7 +140,7 @@ def test_a_server_that_is_killed_while_it_ends_a_batch_asks_nothing_again(upstre
     came = [stores.as_line(f"row-{i}", 200, {}) for i in (0, 1)]
     store.path(f"{batch.id}-output").write_bytes(b"".join(came))
     with monkeypatch.context() as patched:
-        patched.setattr(stores, "_put", killed)
+        patched.setattr(stores, "put", killed)
         assert not store.lines_left(batch)
         with pytest.raises(Killed):
             store.end(batch, "completed")
