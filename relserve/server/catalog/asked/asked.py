@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from relserve.server.catalog.facts import Facts
 from relserve.server.catalog.attached import CatalogNames
+from relserve.server.catalog.facts import Facts
 
 
 class CatalogContext(NamedTuple):
