@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from relserve.call.value_ranges import check_ranges
-from relserve.call.vectors import KIND, column_of_texts
+from relserve.call.vector_text import KIND, column_of_texts
 from relserve.errors import UsageError
 
 MOST_CHARACTERS = 2**31 - 1  # of a column whose offsets have 32 bits

@@ -150,7 +150,7 @@ class ScriptedEngine:
         if isinstance(scripted, Failure):
             return Reply(index, None, scripted)
         if submission.sampling.embeds:
-            from relserve.call.vectors import text_of_vector  # and numpy
+            from relserve.call.vector_text import text_of_vector  # and numpy
 
             text = text_of_vector(weights_by_hash(prompt, MADE_UP_NUMBERS))
             return Reply(index, text, usage=Usage(len(prompt) // 4 + 1))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relserve.call.relquery import Reply, Submission, Usage
-from relserve.call.vectors import text_of_vector
+from relserve.call.vector_text import text_of_vector
 from relserve.errors import EngineStartError, Failure, FailureKind, OptionError
 from relserve.machine.word_vectors import EXTRA, NAME, find_files
 

@@ -161,8 +161,8 @@ class StatusFile:
         kind: of the file's name, as of `read_statuses`.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.path = state_dir() / f"{kind}-{os.getpid()}-{next(_numbers)}.json"
+    def __init__(self, kind: str, folder: Path | None = None) -> None:
+        self.path = (folder or state_dir()) / f"{kind}-{os.getpid()}-{next(_numbers)}.json"
 
     def write(self, status: StatusRecord) -> None:
         """Put this in place of what was written before, at once."""

@@ -18,7 +18,7 @@ from relserve_duckdb.udf.statement_run import Execution, StatementRun
 
 from relserve.call.options import FUNCTIONS
 from relserve.call.values import texts_of, values_of
-from relserve.call.vectors import json_of_text
+from relserve.call.vector_text import json_of_text
 from relserve.errors import Cancelled, EngineError, OptionError, UsageError
 from relserve.resident.columns import column_bytes
 from relserve.resident.request import ResidentRequest

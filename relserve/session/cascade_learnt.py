@@ -11,7 +11,7 @@ import numpy as np
 
 from relserve.call.answer_types import Answer
 from relserve.call.option_values import Options
-from relserve.call.vectors import vector_of_text
+from relserve.call.vector_text import vector_of_text
 from relserve.errors import Cancelled, ModelError
 from relserve.policies.cascading.learnt import Known, LearntProxy, Numbers, learn
 from relserve.policies.cascading.policy import FloatArray

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from relserve.call.vectors import Vector, column_of_texts, json_of_text, text_of_vector, vector_of_text
+from relserve.call.vector_text import column_of_texts, json_of_text, text_of_vector, vector_of_text
+from relserve.call.vectors import Vector
 
 
 def test_a_vector_is_told_by_its_direction() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from relserve.call.vectors import text_of_vector
+from relserve.call.vector_text import text_of_vector
 from relserve.errors import UsageError
 from relserve.session.clusters import MOST_CLUSTERS, Clusters, find_clusters
 from relserve_duckdb.text.call_limits import TOPICS

@@ -14,7 +14,7 @@ from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite
 from relserve.call.template import BoundTemplate, Template, has_placeholders, swapped, text_of
 from relserve.call.values import constant_of, values_of
-from relserve.call.vectors import KIND
+from relserve.call.vector_text import KIND
 from relserve.errors import OptionError, TemplateError, UsageError
 from relserve.session.aggregate import numbered
 from relserve_duckdb.text.call_limits import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relserve.call.relquery import Reply, Submission, Usage
-from relserve.call.vectors import text_of_vector
+from relserve.call.vector_text import text_of_vector
 from relserve.engines.http.dialect import Dialect, encodable
 from relserve.engines.http.reply import UnreadableReply, usage_shares
 from relserve.engines.http.rows import HttpRows

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from relserve.call.options import parse_options
 from relserve.call.relquery import Reply, Submission, sampling_of
-from relserve.call.vectors import vector_of_text
+from relserve.call.vector_text import vector_of_text
 from relserve.engines.http.engine import HttpEngine
 
 Answer = Callable[[list[str]], Any]
