@@ -54,7 +54,7 @@ class OfNetwork(Protocol):
 
     @property
     def network(self) -> str:
-        """From which they come."""
+        """From which they come; "" until they are accepted."""
 
 
 Waiting = TypeVar("Waiting", bound=OfNetwork)
@@ -63,13 +63,15 @@ Waiting = TypeVar("Waiting", bound=OfNetwork)
 def who_leaves(waiting: Collection[Waiting]) -> Waiting:
     """Who goes for one more: of the network from which most wait, who has waited longest.
 
-    So who opens sockets at speed shuts out their own, and others have the time to log in.
+    So who opens sockets at speed shuts out their own, and others have the time to log in. Of those who come
+    at one go nobody knows yet from where: they stay while others are there.
 
     Args:
         waiting: as they came.
     """
-    ((network, _),) = Counter(each.network for each in waiting).most_common(1)
-    return next(each for each in waiting if each.network == network)
+    accepted = [each for each in waiting if each.network] or waiting
+    ((network, _),) = Counter(each.network for each in accepted).most_common(1)
+    return next(each for each in accepted if each.network == network)
 
 
 def lengthen_queue(listening: int) -> None:

@@ -19,3 +19,10 @@ def test_who_opens_sockets_at_speed_shuts_out_their_own() -> None:
         left.append(who_leaves(here))
         here.remove(left[-1])
     assert [each.number for each in left] == [1, 0, 2, 3, 4]
+
+
+def test_who_comes_with_many_at_one_go_is_not_the_first_to_go() -> None:
+    old = [Waits(0, "a"), Waits(1, "b"), Waits(2, "b")]
+    unknown = [Waits(number, "") for number in range(3, 9)]
+    assert who_leaves([*old, *unknown]).number == 1
+    assert who_leaves(unknown).number == 3
