@@ -84,6 +84,7 @@ class _Walk:
 
     def _take(self, node: Mapping[str, Any], seen: frozenset[str]) -> None:
         kind = node.get("type")
+        kind = kind if isinstance(kind, str) else None  # of a value, as that of USING SAMPLE, it is a tree
         skipped = {"cte_map"}
         if kind == "BASE_TABLE":
             self._read(_path(node), seen)

@@ -36,6 +36,8 @@ GRANT SELECT ON goodview TO ann
 READ = r"""
 FROM secret
 TABLE secret
+FROM secret TABLESAMPLE 100%
+SELECT a FROM secret USING SAMPLE reservoir(1 ROWS)
 SELECT * FROM main.secret
 SELECT * FROM shop.secret
 SELECT * FROM shop.main.secret
@@ -222,6 +224,8 @@ PIVOT shown ON a USING count(*)
 MERGE INTO mine USING (SELECT 7 AS v) s ON x = v WHEN NOT MATCHED THEN INSERT VALUES (v)
 SHOW TABLES
 SELECT histogram(x + 1) FROM mine
+SELECT x FROM mine USING SAMPLE 1 ROWS
+FROM shown TABLESAMPLE 100%
 """.strip().splitlines()
 
 
