@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from relserve.server.log_lines import OneLine, plain
+from relserve.server.log_lines import MOST, WINDOW_S, FewOfEach, OneLine, plain
 
 
 def formatted(message: str, *args: object, error: Exception | None = None) -> str:
@@ -42,3 +42,25 @@ def test_a_traceback_begins_no_line_of_the_log() -> None:
     assert below
     assert all(line.startswith("    ") for line in below)
     assert r"\x1b[2J" in below[-1]
+
+
+def test_what_is_said_on_and_on_is_left_out_for_a_while() -> None:
+    now = 0.0
+    few, lines = FewOfEach(lambda: now), list[str]()
+
+    def say(place: int, message: str = "refused: %s") -> None:
+        record = logging.LogRecord("relserve", logging.WARNING, "f.py", place, message, ("x",), None)
+        if few.filter(record):
+            lines.append(record.getMessage())
+
+    for _ in range(MOST + 50):
+        say(1)
+    say(2, "something else: %s")
+    assert len(lines) == MOST + 1
+    assert lines[-2:] == [
+        "refused: x (more lines like this are left out for 60 s)", "something else: x",
+    ]  # fmt: skip
+    now = WINDOW_S
+    say(1)
+    say(1)
+    assert lines[-2:] == ["refused: x (50 more lines like this were left out)", "refused: x"]
