@@ -95,6 +95,7 @@ class Portals:
     def __init__(self, executor: Executor, variables: SessionVariables) -> None:
         self._executor, self._variables = executor, variables
         self._prepared: dict[str, PreparedStatement] = {}
+        self._num_held = 0  # characters of those that have a name
         self._portals: dict[str, Portal] = {}
         self.cursors: dict[str, Cursor] = {}
 
@@ -106,9 +107,10 @@ class Portals:
         """
         if prepared.name and prepared.name in self._prepared:
             raise ProtocolError(f'prepared statement "{prepared.name}" already exists', "42P05")
-        held = sum(len(each.text) + _OVERHEAD for name, each in self._prepared.items() if name)
-        if prepared.name and held + len(prepared.text) > MOST_PREPARED:
-            raise ProtocolError("too many prepared statements on this connection: close some", "53400")
+        if prepared.name:
+            if (held := self._num_held + len(prepared.text) + _OVERHEAD) > MOST_PREPARED:
+                raise ProtocolError("too many prepared statements on this connection: close some", "53400")
+            self._num_held = held
         self._prepared[prepared.name] = prepared
 
     def prepared(self, name: str) -> PreparedStatement:
@@ -133,11 +135,12 @@ class Portals:
 
     def forget(self, name: str) -> None:
         """A prepared statement is not needed any more."""
-        self._prepared.pop(name, None)
+        gone = self._prepared.pop(name, None)
+        self._num_held -= len(gone.text) + _OVERHEAD if gone and name else 0
 
     def forget_all(self) -> None:
         """No prepared statement is."""
-        self._prepared.clear()
+        self._prepared, self._num_held = {}, 0
 
     def open(self, portal: Portal) -> None:
         """Keep a portal; the one without a name is replaced.

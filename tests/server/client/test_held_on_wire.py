@@ -32,7 +32,7 @@ def test_a_session_that_holds_too_much_is_ended(
 def test_statements_of_messages_and_settings_have_so_many_characters(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relserve.server.client.portals.MOST_PREPARED", 3000)
+    monkeypatch.setattr("relserve.server.client.portals.MOST_PREPARED", 4000)
     monkeypatch.setattr("relserve.server.client.variables.MOST_CHARS", 1000)
     con = connect(serve(), autocommit=True)
     for size in (600, 601):
@@ -40,6 +40,8 @@ def test_statements_of_messages_and_settings_have_so_many_characters(
     with pytest.raises(psycopg.Error, match="close some") as raised:
         con.execute(f"SELECT '{'y' * 600}'", prepare=True)
     assert raised.value.sqlstate == "53400"
+    con.execute("DEALLOCATE ALL")
+    con.execute(f"SELECT '{'z' * 600}'", prepare=True)
     con.execute(f"SET a.b = '{'x' * 600}'")
     with pytest.raises(psycopg.Error, match="at most 1,000 characters"):
         con.execute(f"SET a.c = '{'x' * 600}'")
