@@ -6,12 +6,13 @@ import json
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from relserve.call.durations import seconds_of
+from relserve.call.grammar_repeats import MAX_COUNTS, counts_of_ebnf, counts_of_regex
 from relserve.call.grammar_size import MAX_SIZE
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
 from relserve.call.slo import Slo, slo_of
@@ -261,6 +262,29 @@ def _check_grammars(body: Mapping[str, Any]) -> None:
             raise bad_request(
                 f"{name} has {size:,} characters; the most is {MAX_SIZE:,}, for a grammar is made of it", name
             )
+        for field, text in _patterns(body.get(name)):
+            counts = counts_of_ebnf(text) if field == "grammar" else counts_of_regex(text)
+            if counts > MAX_COUNTS:
+                raise bad_request(
+                    f"{name}: the {field} has repeats in repeats, as (a{{0,100}}){{0,200}}, of {counts:,} "
+                    f"counts in all; the most is {MAX_COUNTS:,}: take smaller ones, or * and +",
+                    name,
+                )
+
+
+def _patterns(held: Any) -> Iterator[tuple[str, str]]:
+    """Each text in it that is a pattern, and the field's name."""
+    left = [held]
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            left += value.values()
+            texts = {name: value.get(name) for name in ("grammar", "regex", "pattern")}
+            yield from ((name, text) for name, text in texts.items() if isinstance(text, str))
+            if isinstance(named := value.get("patternProperties"), dict):
+                yield from (("pattern", text) for text in named)
 
 
 def tags_of(common: CommonFields, user: str, num_answers: int) -> dict[str, Any]:

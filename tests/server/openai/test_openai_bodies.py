@@ -220,3 +220,19 @@ def test_a_picture_in_a_message_is_no_text_of_the_prompt(gateway, upstream):
     chat(gateway.client(), messages=[{"role": "user", "content": content}])
     (_, headers), *_ = upstream.asked
     assert json.loads(headers["x-relserve-enters"])["prompt_tokens"] < 100
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"structured_outputs": {"regex": "((a{0,1000}){0,1000}){0,1000}"}},
+        {"structured_outputs": {"grammar": 'root ::= b{0,1000}\nb ::= "a"{0,1000}'}},
+        {"structured_outputs": {"json": {"type": "string", "pattern": "(a{0,1000}){0,1000}"}}},
+    ],
+)
+def test_nested_repeats_that_would_hold_up_the_engine_are_refused(gateway, upstream, held):
+    with pytest.raises(openai.BadRequestError, match="repeats in repeats"):
+        chat(gateway.client(), extra_body=held)
+    fits = {"structured_outputs": {"regex": "([a-z]{1,50}, ){0,100}x{1,100000}"}}
+    chat(gateway.client(), extra_body=fits)
+    assert len(upstream.asked) == 1
