@@ -158,6 +158,8 @@ class LengthLearner:
         hazards, key = self.hazards(), (bin_of(given + 1), limit)
         table = self._of_one_row.get(key)
         if table is None:
+            if len(self._of_one_row) >= MOST_TABLES:
+                self._of_one_row = {}
             row = LengthCounts(1e9)
             row.alive[key[0]] = 1.0
             hazards = row.hazards(row.hazards(hazards, GENERAL_ROWS), KIND_ROWS)
