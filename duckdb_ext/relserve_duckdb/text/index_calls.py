@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.text.call_limits import CALLED
-from relserve_duckdb.text.lexical import LEAD
+from relserve_duckdb.text.lexical import BLANKS, LEAD
 from relserve_duckdb.text.tokens import function_names, tokens_of
 
-_INDEX = re.compile(LEAD + r"create\s++(?:unique\s++)?+index\b")
+_INDEX = re.compile(LEAD + rf"create{BLANKS}(?:unique{BLANKS})?+index\b")
 
 REFUSED = (
     "an index cannot call an llm function, for it would ask a model on every INSERT; keep the answers in a "

@@ -11,7 +11,7 @@ import duckdb
 from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.text.call_limits import ASKING_TABLES
-from relserve_duckdb.text.lexical import LEAD, NAME
+from relserve_duckdb.text.lexical import BLANKS, DOLLARS, LEAD, NAME, STRING
 from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.tokens import function_names, tokens_of
 
@@ -26,17 +26,21 @@ _WORD = re.compile(r"\w+")
 FEW = 20  # names that are looked for one by one
 MOST_CHARS = 1 << 20  # of a text, in which statements behind the first are looked for; longer ones are data
 _ASKING = re.compile(rf"\b(?:{'|'.join(ASKING_TABLES)})(?=\"?\s*+\()")
-_PLAIN = r'[^\s(;"]++'  # a name without quotes
-_PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|{_PLAIN})(.*)")
-_DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|{_PLAIN})")
-_CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+(?:recursive\s++)?+"
-_PART = rf'(?:{NAME}|[^\s(;".]++)'
-_RENAME = rf"alter\s++table\s++(?:if\s++exists\s++)?+{_PART}(?:\.{_PART})*+\s++rename\s++to"
+_PLAIN = r"""[^\s(;.'"/-]++"""  # a name without quotes
+_NAME = rf"(?P<name>{NAME}|{STRING}|{DOLLARS}|{_PLAIN})"
+_EXPLAIN = rf"(?:explain{BLANKS}analyze{BLANKS})?+"  # which runs what it explains
+_PREPARE = re.compile(LEAD + rf"{_EXPLAIN}prepare{BLANKS}{_NAME}(?P<body>.*)")
+_DEALLOCATE = re.compile(LEAD + rf"{_EXPLAIN}deallocate{BLANKS}(?:prepare\b{BLANKS})?+{_NAME}")
+_OR_REPLACE = rf"(?:or{BLANKS}replace{BLANKS})?+"
+_CREATE = rf"create{BLANKS}{_OR_REPLACE}(?:temp(?:orary)?+{BLANKS})?+(?:recursive{BLANKS})?+"
+_PART = rf"(?:{NAME}|{STRING}|{_PLAIN})"
+_PARTS = rf"{_PART}(?:{BLANKS}\.{BLANKS}{_PART})*+"
+_RENAME = rf"alter{BLANKS}table{BLANKS}(?:if{BLANKS}exists{BLANKS})?+{_PARTS}{BLANKS}rename{BLANKS}to"
 _CHANGE = (
-    rf"(?:{_CREATE}(view|macro|function)|alter\s++view|{_RENAME}"
-    r"|prepare|deallocate|attach|import\s++database|copy\s++from\s++database)\b"
+    rf"(?:{_CREATE}(view|macro|function)|alter{BLANKS}view|{_RENAME}"
+    rf"|prepare|deallocate|attach|import{BLANKS}database|copy{BLANKS}from{BLANKS}database)\b"
 )
-_CHANGES, _CHANGES_LATER = re.compile(LEAD + _CHANGE), re.compile(rf"(?i)\b{_CHANGE}")
+_CHANGES, _CHANGES_LATER = re.compile(LEAD + _EXPLAIN + _CHANGE), re.compile(rf"(?i)\b{_CHANGE}")
 
 
 class IndirectCalls:
@@ -58,20 +62,16 @@ class IndirectCalls:
         self._all_macros = _MACROS.format(", ".join(f"'{name}'" for name in sorted({*own, "llm"})))
         # all are replaced, never changed: cursors read them in their threads
         self._calling: dict[str, str] = {}  # definitions that may call, by name
+        self._callers = self._calling  # the same with prepared statements
         self._views: dict[str, str] = {}  # of every view
         self._macros: dict[str, str] = {}  # and macro
-        # prepared statements of each connection, as long as it is there; of all those that may call, by name
-        self._prepared_of: WeakKeyDictionary[duckdb.DuckDBPyConnection, dict[str, str]] = WeakKeyDictionary()
-        self._prepared: dict[str, str] = {}
+        # of prepared statements, by connection and name: the text, and whether it may call
+        self._prepared: WeakKeyDictionary[duckdb.DuckDBPyConnection, dict[str, tuple[str, bool]]] = (
+            WeakKeyDictionary()
+        )
         self._learning = threading.Lock()
         if not is_new:
             self._learn(con, has_macros=True)
-
-    @property
-    def _callers(self) -> dict[str, str]:
-        """What may call, by name."""
-        prepared, calling = self._prepared, self._calling
-        return _joined([*calling.items(), *prepared.items()]) if prepared else calling
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
@@ -89,10 +89,13 @@ class IndirectCalls:
         known = {**_joined([*self._views.items(), *self._macros.items()]), **self._callers}
         return "\n".join([text, *_reached(text, known)])
 
-    def calling_macros(self) -> list[str]:
-        """Names of the macros that may call, in small letters."""
-        calling = self._calling
-        return [name.replace('""', '"') for name, sql in self._macros.items() if _mentions(sql, calling)]
+    def calling_macros(self, con: duckdb.DuckDBPyConnection) -> list[str]:
+        """Names of the macros that a connection sees and that may call, in small letters."""
+        try:
+            macros = _read(con, self._all_macros)
+        except duckdb.Error:
+            return []  # inside an aborted transaction, where nothing is made
+        return [name.replace('""', '"') for name, sql in macros.items() if _mentions(sql, self._calling)]
 
     def macro_definitions(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
         """The definitions of macros that the text or one of them calls, whoever made them; "" for none."""
@@ -113,27 +116,33 @@ class IndirectCalls:
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
         """Learn what a statement that has just run made; its result stays to be read."""
         if match := _PREPARE.match(text) or _DEALLOCATE.match(text):
-            self._learn_prepared(con, _inside(match[1]), match[2] if match.re is _PREPARE else "")
+            self._learn_prepared(con, _inside(match["name"]), match["body"] if match.re is _PREPARE else "")
         elif match := _CHANGES.match(text):
             self._learn(con, has_macros=(match[1] or "").lower() != "view")
 
     def forget(self, con: duckdb.DuckDBPyConnection) -> None:
         """A connection is closed, and with it go its prepared statements."""
         with self._learning:
-            if self._prepared_of.pop(con, None):
-                self._find_prepared()
+            if self._prepared.pop(con, None):
+                self._find_callers()
 
     def _learn_prepared(self, con: duckdb.DuckDBPyConnection, name: str, body: str) -> None:
         """A prepared statement has this body now; "" for none. A view or macro of its name stays known."""
         with self._learning:
-            known = {each: sql for each, sql in self._prepared_of.get(con, {}).items() if each != name}
-            self._prepared_of[con] = {**known, name: body} if body else known
-            self._find_prepared()
+            own = self._prepared.setdefault(con, {})
+            _, did_call = own.pop(name, ("", False))
+            may_call = _mentions(body, self._calling)
+            if body:
+                own[name] = body, may_call
+            if may_call or did_call:
+                self._find_callers()
 
-    def _find_prepared(self) -> None:
-        """Find the prepared statements that may call, as views and macros are now."""
-        prepared = [each for own in self._prepared_of.values() for each in own.items()]
-        self._prepared = _joined(each for each in prepared if _mentions(each[1], self._calling))
+    def _find_callers(self) -> None:
+        """Put together what may call, by name."""
+        statements = [each for own in self._prepared.values() for each in own.items()]
+        prepared = [(name, body) for name, (body, may_call) in statements if may_call]
+        calling = self._calling
+        self._callers = _joined([*calling.items(), *prepared]) if prepared else calling
 
     def _learn(self, con: duckdb.DuckDBPyConnection, has_macros: bool) -> None:
         """Read the views, and the macros, which takes DuckDB ten times as long."""
@@ -149,8 +158,12 @@ class IndirectCalls:
                 if calling.get(name) != sql and _mentions(sql, calling)
             }:  # fmt: skip
                 calling = {**calling, **more}  # views over views
-            self._calling = calling
-            self._find_prepared()
+            if calling is not self._calling:
+                self._calling = calling
+                for own in self._prepared.values():
+                    for name, (body, may_call) in own.items():
+                        own[name] = body, may_call or _mentions(body, calling)
+                self._find_callers()
 
 
 def _mentions(text: str, callers: Collection[str]) -> bool:
@@ -159,9 +172,12 @@ def _mentions(text: str, callers: Collection[str]) -> bool:
 
 
 def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
-    """Definitions by name; in several schemas, and with several lists of parameters, a name has several."""
+    """Definitions by name; in several schemas, and with several lists of parameters, a name has several.
+
+    Of a view that EXPLAIN ANALYZE has made DuckDB tells none, so it counts as one that may call.
+    """
     rows = con.sql(query).fetchall()
-    return _joined((name.lower().replace('"', '""'), sql or "") for name, sql in rows)
+    return _joined((name.lower().replace('"', '""'), sql or "llm") for name, sql in rows)
 
 
 def _joined(definitions: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -183,8 +199,14 @@ def called_in(text: str, names: Collection[str]) -> list[str]:
 
 
 def _inside(name: str) -> str:
-    """A name as it stands between quotes."""
-    return (name[1:-1] if name.startswith('"') else name).lower()
+    """A name as it stands between quotes; DuckDB takes a string for a name, too."""
+    if name[0] == "'":
+        name = name[1:-1].replace("''", "'").replace('"', '""')
+    elif name[0] == "$":
+        name = name.split("$", 2)[2].rsplit("$", 2)[0].replace('"', '""')
+    elif name[0] == '"':
+        name = name[1:-1]
+    return name.lower()
 
 
 def names_in(text: str, names: Collection[str]) -> list[str]:

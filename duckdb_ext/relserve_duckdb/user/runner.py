@@ -264,7 +264,7 @@ class Runner:
         """
         self.start(statement.text)
         self._look(statement.text)
-        if indexes_calls(statement.text, self.indirect_calls.calling_macros):
+        if indexes_calls(statement.text, partial(self.indirect_calls.calling_macros, self.raw)):
             raise UsageError(REFUSED)
         with self.watching():
             if statement.plans_only:
