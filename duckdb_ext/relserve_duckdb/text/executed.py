@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from relserve_duckdb.text.lexical import BLANKS, LEAD, NAME, STRING
+from relserve_duckdb.text.lexical import BARE, BLANKS, LEAD, NAME, STRING
 from relserve_duckdb.text.statements import Statement, split
 
 PREPARED = (
@@ -16,7 +16,9 @@ PREPARED = (
     "WHERE system.main.lower(name) = system.main.lower($1)"
 )
 _PLAIN = rf"(?:{STRING}|[-+]?[\w.]++|:=|::|[,\s]++)*+"  # no call: it might ask, or count a sequence
-_EXECUTE = re.compile(LEAD + rf"execute\s++({NAME}|[^\s(;\"]++){BLANKS}(?:\(({_PLAIN})\)|(\()|)")
+_EXECUTE = re.compile(
+    LEAD + rf"execute{BLANKS}({NAME}|{STRING}|{BARE}(?!')){BLANKS}(?:\(({_PLAIN})\)|(\()|)"
+)
 _NAMED = re.compile(r"\s*+\w++\s*+:=")
 
 
@@ -26,7 +28,7 @@ def prepared_name(text: str) -> str | None:
     if match is None:
         return None
     name = match[1]
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+    return name[1:-1].replace(2 * name[0], name[0]) if name[0] in "\"'" else name
 
 
 def executed(con: duckdb.DuckDBPyConnection, text: str) -> tuple[Statement, Any] | None:

@@ -11,7 +11,7 @@ import duckdb
 from sqlglot.errors import SqlglotError
 
 from relserve_duckdb.text.call_limits import ASKING_TABLES
-from relserve_duckdb.text.lexical import BLANKS, DOLLARS, LEAD, NAME, STRING
+from relserve_duckdb.text.lexical import BARE, BLANKS, DOLLARS, LEAD, NAME, STRING
 from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.tokens import function_names, tokens_of
 
@@ -26,14 +26,13 @@ _WORD = re.compile(r"\w+")
 FEW = 20  # names that are looked for one by one
 MOST_CHARS = 1 << 20  # of a text, in which statements behind the first are looked for; longer ones are data
 _ASKING = re.compile(rf"\b(?:{'|'.join(ASKING_TABLES)})(?=\"?\s*+\()")
-_PLAIN = r"""[^\s(;.'"/-]++"""  # a name without quotes
-_NAME = rf"(?P<name>{NAME}|{STRING}|{DOLLARS}|{_PLAIN})"
+_NAME = rf"(?P<name>{NAME}|{STRING}|{DOLLARS}|{BARE})"
 _EXPLAIN = rf"(?:explain{BLANKS}analyze{BLANKS})?+"  # which runs what it explains
 _PREPARE = re.compile(LEAD + rf"{_EXPLAIN}prepare{BLANKS}{_NAME}(?P<body>.*)")
 _DEALLOCATE = re.compile(LEAD + rf"{_EXPLAIN}deallocate{BLANKS}(?:prepare\b{BLANKS})?+{_NAME}")
 _OR_REPLACE = rf"(?:or{BLANKS}replace{BLANKS})?+"
 _CREATE = rf"create{BLANKS}{_OR_REPLACE}(?:temp(?:orary)?+{BLANKS})?+(?:recursive{BLANKS})?+"
-_PART = rf"(?:{NAME}|{STRING}|{_PLAIN})"
+_PART = rf"(?:{NAME}|{STRING}|{BARE})"
 _PARTS = rf"{_PART}(?:{BLANKS}\.{BLANKS}{_PART})*+"
 _RENAME = rf"alter{BLANKS}table{BLANKS}(?:if{BLANKS}exists{BLANKS})?+{_PARTS}{BLANKS}rename{BLANKS}to"
 _CHANGE = (

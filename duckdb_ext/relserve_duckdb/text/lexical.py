@@ -10,6 +10,7 @@ each one that is opened would be read to the end. Comments end at the first `*/`
 STRING = r"'(?:[^']++|'')*+'"
 ESCAPED = r"[eE]'(?:[^'\\]++|\\.|'')*+'"  # with re.DOTALL, as all that have a part of it
 NAME = r'"(?:[^"]++|"")*+"'
+BARE = r"""[^\s(;.'"/-]++"""  # a name without quotes
 DOLLARS = r"(?<![\w$])\$(?P<tag>(?:[^\W\d]\w*+)?+)\$(?:.*?\$(?P=tag)\$|.*)"
 LINE_COMMENT = r"--[^\n]*+"
 COMMENT = r"/\*(?:[^*]++|\*(?!/))*+\*/"

@@ -28,6 +28,8 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         ("/* a */ execute PLACES (-15, '2020-01-02'::DATE); -- )", [-15, date(2020, 1, 2)]),
         ("EXECUTE names(b := NULL, a := true)", {"a": True, "b": None}),
         ('EXECUTE "odd ""name"', None),
+        ("EXECUTE'odd \"name'", None),
+        ("EXECUTE/* a */places/* b */(1, 2)", [1, 2]),
     ],
 )
 def test_its_values_are_parameters(con: duckdb.DuckDBPyConnection, text: str, values: Any) -> None:
