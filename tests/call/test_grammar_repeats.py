@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from relserve.call.grammar_repeats import MAX_COUNTS, counts_of_ebnf, counts_of_regex
+from relserve.call.option_specs import grammar as grammar_of
+from relserve.errors import OptionError
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,9 @@ def test_counts_of_a_grammar(grammar: str, counts: int) -> None:
 def test_a_long_chain_of_rules_hides_nothing() -> None:
     chain = "\n".join(f"r{number} ::= r{number + 1}" for number in range(1000))
     assert counts_of_ebnf(f'{chain}\nr1000 ::= "a"') > MAX_COUNTS
+
+
+def test_an_option_with_too_many_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"^grammar has repeats in repeats, .* of 1,000,000,000 counts"):
+        grammar_of("grammar", 'root ::= (("a"{0,1000}){0,1000}){0,1000}')
+    assert grammar_of("grammar", 'root ::= ("a"{0,100}){0,100}')
