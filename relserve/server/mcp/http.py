@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import defaultdict
+from http import HTTPStatus
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -16,12 +18,12 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from relserve.errors import ForbiddenError, UsageError
-from relserve.server.users.quota import HOUR, Quota
+from relserve.server.users.quota import HOUR
 from relserve.server.users.users import User, Users
 
 logger = logging.getLogger(__name__)
 
-MOST_SESSIONS = 1000  # that a user may open in an hour; one that rests for half an hour the SDK ends
+MOST_SESSIONS = 1000  # of a user's, opened in an hour and not ended; the SDK ends who rests for half an hour
 _SESSION = b"mcp-session-id"
 
 
@@ -82,19 +84,32 @@ class _FewSessions:
     """Lets each user open so many sessions: of all users together the SDK lets 10,000 be open."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app, self._opened = app, Quota(time.monotonic)
+        self._app = app
+        self._opened = defaultdict[str, dict[bytes, float]](dict)  # by user: when, in this order
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = str(scope["user"].access_token.client_id)
-        is_new = all(key != _SESSION for key, _ in scope["headers"])
-        if is_new and (wait_s := self._opened.wait_s(name, MOST_SESSIONS, HOUR)):
-            told = f"user {name} has opened {MOST_SESSIONS} sessions in an hour: use one for many calls\n"
+        given = next((value for key, value in scope["headers"] if key == _SESSION), None)
+        if given is None and (wait_s := self._wait_s(name)):
+            told = (
+                f"user {name} has opened {MOST_SESSIONS} sessions in an hour and ended none of them: use one "
+                "for many calls, or end each\n"
+            )
             await PlainTextResponse(told, 429, {"Retry-After": f"{math.ceil(wait_s)}"})(scope, receive, send)
             return
 
         async def sending(message: Message) -> None:
-            if is_new and any(key == _SESSION for key, _ in message.get("headers", ())):
-                self._opened.add(name, 1)
+            made = next((value for key, value in message.get("headers", ()) if key == _SESSION), None)
+            if given is None and made is not None:
+                self._opened[name][made] = time.monotonic()
+            elif scope["method"] == "DELETE" and message.get("status") == HTTPStatus.OK:
+                self._opened[name].pop(given or b"", None)
             await send(message)
 
         await self._app(scope, receive, sending)
+
+    def _wait_s(self, name: str) -> float:
+        opened, since = self._opened[name], time.monotonic() - HOUR.seconds
+        while opened and (first := next(iter(opened.items())))[1] <= since:
+            del opened[first[0]]
+        return next(iter(opened.values())) - since if len(opened) >= MOST_SESSIONS else 0.0

@@ -136,12 +136,18 @@ def test_a_user_opens_so_many_sessions(
     }
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
 
-    def status(key: str) -> int:
+    def status(key: str, ends: bool = False) -> int:
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
-        return httpx2.post(here.url, json=asked, headers=headers).status_code
+        opened = httpx2.post(here.url, json=asked, headers=headers)
+        if ends:
+            headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
+            assert httpx2.request("DELETE", here.url, headers=headers).status_code == 200
+            assert httpx2.request("DELETE", here.url, headers=headers).status_code == 404
+        return opened.status_code
 
     ann, bob = book.add("ann"), book.add("bob")
     with served(ScriptedEngine(), database=shop(tmp_path), read_only=True, users=book.path) as here:
+        assert [status(ann, ends=True) for _ in range(4)] == [200] * 4
         assert [status(ann), status(ann), status(ann), status(bob)] == [200, 200, 429, 200]
 
 
