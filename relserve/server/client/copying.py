@@ -24,6 +24,7 @@ from relserve.server.wire.types import ResultColumn
 
 LOOK_S = 0.2  # how often a client that is silent is looked at, whether it was stopped
 INSERT_ROWS = 20_000  # that go into the table at once
+PIECE = 1 << 18  # bytes of a message that are read at once: rows of one byte take a hundred times as much
 _ROWS = "_copied_rows"  # the name under which DuckDB sees them
 
 
@@ -113,7 +114,9 @@ class Copying:
             self._state.check_stopped()
             match message:
                 case frontend.CopyData(data):
-                    yield data
+                    for start in range(0, len(data), PIECE):
+                        self._state.check_stopped()
+                        yield data[start : start + PIECE]
                 case frontend.CopyDone():
                     return
                 case frontend.CopyFail(reason):

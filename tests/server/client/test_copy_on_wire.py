@@ -8,6 +8,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
+from relserve.server.wire.copy_reader import CopyReader, Row
 from tests.server.client.conftest import Serve, connect
 
 ROWS = [
@@ -63,6 +64,28 @@ def test_many_rows(serve: Serve) -> None:
         for i in range(70_000):
             copy.write(f"{i}\tx{i}\n")
     assert con.execute("SELECT count(*), sum(a), max(b) FROM t").fetchone() == (70_000, 2449965000, "x9999")
+
+
+def test_rows_of_one_large_message_are_made_in_parts(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All at once, 256 MiB of newlines would be 268 million lists."""
+    monkeypatch.setattr("relserve.server.client.copying.INSERT_ROWS", 1000)
+    most, feed = 0, CopyReader.feed
+
+    def counted(reader: CopyReader, data: bytes) -> list[Row]:
+        nonlocal most
+        rows = feed(reader, data)
+        most = max(most, len(rows))
+        return rows
+
+    monkeypatch.setattr(CopyReader, "feed", counted)
+    monkeypatch.setattr("relserve.server.client.copying.PIECE", 1001)
+    con = connect(serve())
+    con.execute("CREATE TABLE t (b VARCHAR)")
+    data = "grüße\n" * 2000  # a piece ends within a character
+    with con.cursor().copy("COPY t FROM STDIN") as copy:
+        copy.write(data)
+    assert con.execute("SELECT count(*), min(b), max(b) FROM t").fetchone() == (2000, "grüße", "grüße")
+    assert 0 < most < 200
 
 
 def test_a_bad_row_takes_none(serve: Serve) -> None:
