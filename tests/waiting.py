@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+import psutil
+
 PATIENCE_S = 60.0
 
 Limit = Callable[..., float]  # of the fixture limit_s
@@ -33,3 +35,11 @@ def act_when(condition: Callable[[], object], action: Callable[[], object]) -> t
     thread = threading.Thread(target=wait_and_act, daemon=True)
     thread.start()
     return thread
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, though its parent may not have asked how."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -11,22 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.interpreted import interpreted, needs_triton
+
 INTERPRETED = Path(__file__).with_name("interpreted_kernels.py")
 KERNELS = ("store_rows", "gather_rows", "scores_of_x", "shares_of_scores", "sums_of_x", "mix_once")
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton"
-)
+pytestmark = needs_triton
 
 
 @pytest.mark.timeout(300)
 def test_interpreted_they_find_what_the_reference_finds() -> None:
-    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(INTERPRETED)]
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    ran = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=280, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert " passed" in ran.stdout
-    assert "skipped" not in ran.stdout
+    assert " passed" in interpreted(INTERPRETED)
 
 
 @pytest.mark.timeout(300)

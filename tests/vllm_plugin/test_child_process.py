@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from relserve.vllm_plugin import register
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE
-from tests.waiting import PATIENCE_S, Limit, wait_until
+from tests.waiting import PATIENCE_S, Limit, is_gone, wait_until
 
 CHILD = """
 import multiprocessing, os, sys, time
@@ -73,10 +72,6 @@ def test_it_ends_when_its_parent_is_gone():
     assert child.returncode == 1
 
 
-def gone(pid):
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 @pytest.mark.performance
 def test_it_notices_a_parent_that_was_killed(limit_s: Limit):
     script = (
@@ -89,5 +84,5 @@ def test_it_notices_a_parent_that_was_killed(limit_s: Limit):
     pid = int(parent.stdout.readline())
     assert parent.stdout.readline() == "leads True\n"
     parent.kill()
-    wait_until(lambda: gone(pid), limit_s(3, busy=30))  # it would live for a minute
+    wait_until(lambda: is_gone(pid), limit_s(3, busy=30))  # it would live for a minute
     parent.wait()

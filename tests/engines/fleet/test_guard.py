@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from relserve.engines.fleet.guard import descendants
-from tests.waiting import wait_until
+from tests.waiting import is_gone, wait_until
 
 # A child with a child in a session of its own, which ignores what can be ignored and outlives its parent.
 STUBBORN = """
@@ -42,13 +42,6 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "folder"
     (made / "below").mkdir(parents=True)
     return made
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 @pytest.mark.cells(1)

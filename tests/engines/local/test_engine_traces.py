@@ -15,12 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
 import pytest
 
 from tests.traces import Receiver, Seen
 from tests.vllm_plugin.test_torch_extras import misfit
-from tests.waiting import Limit, wait_until
+from tests.waiting import Limit, is_gone, wait_until
 
 SCRIPT = """
 import sys, time
@@ -93,13 +92,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(done, ended_s, arrived)
 
 
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 @pytest.mark.performance
 def test_it_may_leave_in_mid_query(program: Program, limit_s: Limit) -> None:
     """And the engine starts beside that torchvision."""
@@ -109,7 +101,7 @@ def test_it_may_leave_in_mid_query(program: Program, limit_s: Limit) -> None:
     assert program.done.stdout.count("script runs") == 1
     said = re.search(r"pid (\d+)\nleaving (\S+)", program.done.stdout)
     assert said is not None
-    wait_until(lambda: gone(int(said[1])), limit_s(1))
+    wait_until(lambda: is_gone(int(said[1])), limit_s(1))
     assert program.ended_s - float(said[2]) < limit_s(10)  # 3 s; Python takes long to unload torch
 
 

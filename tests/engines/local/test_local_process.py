@@ -9,11 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from relserve.engines.local.prompts import PromptEncoder, speakable
-from tests.waiting import wait_until
+from tests.waiting import is_gone, wait_until
 
 # No __main__ guard; the query runs in a thread that is not the main one; Ctrl-C comes between two queries.
 SCRIPT = """
@@ -47,13 +46,6 @@ def script(model_path: Path, tmp_path: Path, ending: str) -> str:
     return SCRIPT.format(tests=here, model=str(model_path), log=str(tmp_path / "engine.log")) + ending
 
 
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 @pytest.mark.long
 @pytest.mark.performance
 @pytest.mark.vllm
@@ -70,7 +62,7 @@ def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, t
         os.killpg(user.pid, signal.SIGINT)
         assert user.stdout.readline().strip() == f"said None {pid}"
         user.kill()
-        wait_until(lambda: gone(pid), limit_s(3))
+        wait_until(lambda: is_gone(pid), limit_s(3))
     finally:
         user.kill()
         user.wait()
