@@ -15,7 +15,7 @@ def _static(name: str, limit: int) -> AdmissionPolicy:
     return StaticLimit(name, limit)
 
 
-_POLICIES: Registry[AdmissionPolicy] = Registry(
+_VARIANTS: Registry[AdmissionPolicy] = Registry(
     "admission policy",
     {
         "in_time": lambda name, seed: InTimeAdmission(name),
@@ -25,7 +25,7 @@ _POLICIES: Registry[AdmissionPolicy] = Registry(
     {"static": _static},
     former=FORMER,
 )
-NAMES = _POLICIES.names
+NAMES = _VARIANTS.names
 
 
 def make(name: str, seed: int = 0) -> AdmissionPolicy:
@@ -37,4 +37,4 @@ def make(name: str, seed: int = 0) -> AdmissionPolicy:
     Raises:
         ValueError: there is none; the message lists them.
     """
-    return _POLICIES.make(name, seed)
+    return _VARIANTS.make(name, seed)

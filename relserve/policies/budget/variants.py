@@ -12,7 +12,7 @@ TOKENS = 2048  # vLLM's own default on most machines
 FORMER = {"ours": "slack", "ours-in-order": "slack-in-order"}  # earlier names, which configurations may have
 BY_LIMITS = ("lens", "slack", "slack-in-order")  # those that have nothing to say where no request has a limit
 
-_POLICIES: Registry[BudgetPolicy] = Registry(
+_VARIANTS: Registry[BudgetPolicy] = Registry(
     "budget policy",
     {
         "static": lambda name: StaticBudget(name, TOKENS),
@@ -23,5 +23,5 @@ _POLICIES: Registry[BudgetPolicy] = Registry(
     {"static": StaticBudget},
     former=FORMER,
 )
-NAMES = _POLICIES.names
-make = _POLICIES.make  # for one engine; N tokens a step by `static-N`
+NAMES = _VARIANTS.names
+make = _VARIANTS.make  # for one engine; N tokens a step by `static-N`
