@@ -16,7 +16,7 @@ from relserve.server.rights.found import Finder, FoundObject
 from relserve.server.rights.needs import BY_TEXT, StatementNeeds, needs_of
 from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who
 from relserve.server.users.definitions import query_place
-from relserve.server.users.long_texts import LONG
+from relserve.server.users.long_texts import LONG, Odd, statements_of_long
 from relserve.server.users.words import words
 from relserve.text2sql.guard.names import folded
 
@@ -53,20 +53,20 @@ class RightsLook:
         """
         needs = StatementNeeds()
         own: list[FoundObject] = []
-        verbs = [each for each in _VERBS if re.search(rf"(?i)\b{each}\b", text)]
         if first in _TARGETED or kind in WRITES:
             path = target_of(text)
             own = self._found.called("table", path)
             actions = [*_ACTIONS.get(first, [kind.name if kind in WRITES else first.upper()])]
             if first == "merge":
-                actions = [*verbs]
-            elif kind not in WRITES:  # of a PIVOT's several statements; of those texts may be long
-                actions += ["UPDATE"] if _CHANGES_TOO.search(text) else []
-                actions += ["SELECT"] if _READS_OWN.search(text) else []
+                actions = _verbs(text)
+            else:
+                outside = _outside_strings(text)
+                actions += ["UPDATE"] if _CHANGES_TOO.search(outside) else []
+                actions += ["SELECT"] if _READS_OWN.search(outside) else []
             needs.tables += [(action, path) for action in actions]
             needs.is_hidden = not path
         elif first in ("with", "(") or len(text) > LONG:  # it may change any of them, in a WITH or behind it
-            needs.also = verbs
+            needs.also = _verbs(text)
         text = folded(text)
         for each in self._found.all("table"):
             count = _count(each.name, text)
@@ -118,9 +118,10 @@ class RightsLook:
         reader = ADMIN if name is None else asks if name == asks.name else self._known(name)
         if view.is_temporary:
             reader = self._who
-        if (reader, *view[:3]) in self._done:
+        key = reader, view.database, view.schema, view.name
+        if key in self._done:
             return
-        self._done.add((reader, *view[:3]))
+        self._done.add(key)
         sql = (view.sql or "").rstrip("; \n")
         here = words(sql)
         place = query_place(here)
@@ -172,3 +173,16 @@ def _count(name: str, text: str) -> int:
     """How often a name may stand in a text, between quotes, too."""
     ways = {name, name.replace('"', '""'), name.replace("'", "''")}
     return max(len(re.findall(rf"(?<!\w){re.escape(way)}(?!\w)", text)) for way in ways)
+
+
+def _verbs(text: str) -> list[str]:
+    """How a text may change tables."""
+    return [each for each in _VERBS if re.search(rf"(?i)\b{each}\b", text)]
+
+
+def _outside_strings(text: str) -> str:
+    """A text without its strings, which may be data, and comments; whole where only DuckDB can tell them."""
+    try:
+        return ";".join(statements_of_long(text))
+    except Odd:
+        return text
