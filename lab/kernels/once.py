@@ -66,9 +66,8 @@ def mix_once(
             while there < needed:
                 there = tl.atomic_add(before, 0, sem="acquire")
             token -= ROWS
-            come = tl.where(
-                there < needed, 0, length
-            )  # hangs on the wait: no compiler loads scores before it
+            # It depends on the wait, so that no compiler loads scores before it.
+            come = tl.where(there < needed, 0, length)
             known = (token[None, :] >= 0) & (token[None, :] < come) & (head[:, None] < heads)
             score = tl.load(scored + token[None, :], mask=known, other=float("-inf"), cache_modifier=".cg")
             peak = tl.maximum(top, tl.max(score, 1))

@@ -46,6 +46,20 @@ def counts_of_ebnf(grammar: str) -> int:
     return max((of_rule(name)[1] for name in bodies), default=0)
 
 
+def why_refused(kind: str, counts: int) -> str:
+    """Why a pattern of so many counts is not taken; "" where it is.
+
+    Args:
+        kind: what it is called.
+    """
+    if counts <= MAX_COUNTS:
+        return ""
+    return (
+        f"{kind} has repeats in repeats, as (a{{0,100}}){{0,200}}, of {counts:,} counts in all; the most is "
+        f"{MAX_COUNTS:,}, for each token would hold up the engine: take smaller ones, or * and +"
+    )
+
+
 def _counts(pattern: str, tokens: re.Pattern[str], of_name: Callable[[str], Counts]) -> Counts:
     groups, last = [_NONE], _NONE
     for found in tokens.finditer(pattern):

@@ -10,7 +10,7 @@ from relserve.call.checks import is_field_name, number, one_of, plain_name, text
 from relserve.call.decisions import MOST_CHOICES, PriorOf, Read
 from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
-from relserve.call.grammar_repeats import MAX_COUNTS, counts_of_ebnf
+from relserve.call.grammar_repeats import counts_of_ebnf, why_refused
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
 from relserve.call.option_values import JoinBy
 from relserve.call.questions import EXAMPLE as QUESTIONS_EXAMPLE
@@ -78,11 +78,8 @@ def grammar(name: str, value: Any) -> str:
         read_ebnf(rules)
     except EbnfError as error:
         raise OptionError(f"{name}: {error}") from None
-    if (counts := counts_of_ebnf(rules)) > MAX_COUNTS:
-        raise OptionError(
-            f"{name} has repeats in repeats, as (a{{0,100}}){{0,200}}, of {counts:,} counts in all; the most "
-            f"is {MAX_COUNTS:,}, for each token would hold up the engine: take smaller ones, or * and +"
-        )
+    if why := why_refused(name, counts_of_ebnf(rules)):
+        raise OptionError(why)
     return rules
 
 

@@ -72,7 +72,7 @@ def _numbers(ranges: str) -> set[int]:
 
 
 def memory_left() -> int | None:
-    """Bytes that the groups let this process have still; None: no limit.
+    """Bytes that control groups (versions 1 and 2) let this process have still; None: no limit.
 
     Files that a group's memory holds count as left: they are given up when it is needed.
     """

@@ -35,7 +35,7 @@ _EXAMPLE = '["http://gpu-box:8000/v1#llama"] with input = 0.10 and output = 0.40
 # What else may stand in a price and is not charged for texts that are read and written.
 _OTHER_USES = ("cache_write_", "web_searches_", "storage_searches_")
 _OTHER_MEDIA = ("audio", "image", "video")
-_BATCHES = {"processing": "batch"}  # how the package calls what is sent as batches
+_BATCHES = {"processing": "batch"}  # how genai-prices calls what is sent as batches
 _PLAIN = ("input_mtok", "cache_read_mtok", "output_mtok")
 
 
@@ -139,7 +139,9 @@ def _amount(value: Any, where: str) -> float:
 
 @lru_cache(maxsize=256)
 def find_hosted(url: str, model: str, in_batches: bool = False) -> TokenPrice | None:
-    """The price now of a model at a host; None where the package, or its price for texts, is not there.
+    """The price now of a model at a host, by the data of the package genai-prices: no server is asked.
+
+    None where the package, or its price for texts, is not there.
 
     Args:
         url: of the server, without a user.

@@ -1,4 +1,6 @@
-"""How many sockets each port of a server may have, so that clients of SQL always find a file for theirs."""
+"""How many sockets each port of a server may have, so that clients of SQL always find a file for theirs;
+and who leaves for one more that waits to log in.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def files_kept(options: ServerOptions) -> int:
     return options.max_connections + MAX_WAITING + OTHERS + num_ports * _BURST
 
 
-class OfNetwork(Protocol):
+class WaitingClient(Protocol):
     """Whoever waits to log in."""
 
     @property
@@ -57,7 +59,7 @@ class OfNetwork(Protocol):
         """From which they come; "" until they are accepted."""
 
 
-Waiting = TypeVar("Waiting", bound=OfNetwork)
+Waiting = TypeVar("Waiting", bound=WaitingClient)
 
 
 def who_leaves(waiting: Collection[Waiting]) -> Waiting:

@@ -33,7 +33,7 @@ MOST_UNTOLD = 0.5  # of the pairs of a pilot; a plan whose prompts fail more oft
 AskPairs = Callable[[list[int]], list[Answer]]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-_UNTOLD, NO, YES = -1, 0, 1
+_UNTOLD, _NO, _YES = -1, 0, 1
 _LEAST_PARTED = 3  # pairs of a prompt that is asked in parts; smaller ones are left to be asked as pairs
 _PARTED = (FailureKind.OVER_CONTEXT, FailureKind.UNPARSABLE)  # what a smaller prompt may mend
 
@@ -149,7 +149,7 @@ class JoinRun:
         stands, told = self._compared(plan, pilot, verdicts)
         if not stands or len(pilot) == len(self._all):
             return stands, told
-        share = float((verdicts.of_pair[pilot] == YES).mean())
+        share = float((verdicts.of_pair[pilot] == _YES).mean())
         plan = resized(plan, replace(sizes, match_share=share))
         self._tell(plan, np.setdiff1d(self._all, pilot), verdicts)
         return self._compared(plan, self._all, verdicts)
@@ -161,14 +161,14 @@ class JoinRun:
             return
         near = pairs[self._likeness[pairs] > 1 - plan.share].tolist()
         self._ask(near)
-        verdicts.of_pair[pairs] = NO
+        verdicts.of_pair[pairs] = _NO
         verdicts.of_pair[near] = [self._kept[pair] for pair in near]
 
     def _compared(self, plan: JoinPlan, pairs: IntArray, verdicts: _JoinVerdicts) -> tuple[bool, str]:
         """Sample pairs that have verdicts; whether these stand, and how far they agree."""
         place = {pair: at for at, pair in enumerate(pairs.tolist())}
         known = {place[pair]: answer.value for pair, answer in self._answers.items() if pair in place}
-        yes = verdicts.of_pair[pairs] == YES
+        yes = verdicts.of_pair[pairs] == _YES
         strata = strata_of(yes, self._table.pairs[pairs, self._table.longer], self._likeness[pairs])
         check = AgreementCheck(yes, dict(known), strata, self._seed)
         while batch := check.pairs_to_ask(known):
@@ -180,8 +180,8 @@ class JoinRun:
         """The answers once a plan has told its verdicts; pairs without one are asked."""
         self._ask(np.flatnonzero(verdicts == _UNTOLD).tolist())
         if targets is None:
-            return self._answered(verdicts == YES, told)
-        return self._kept_to(targets, np.where(verdicts == YES, 0.9, 0.0) + 0.1 * self._likeness, told)
+            return self._answered(verdicts == _YES, told)
+        return self._kept_to(targets, np.where(verdicts == _YES, 0.9, 0.0) + 0.1 * self._likeness, told)
 
     def _kept_to(self, targets: Targets, scores: FloatArray, told: str) -> JoinResult:
         """Ask pairs until the result keeps to the targets, whatever the scores are worth."""
@@ -209,7 +209,7 @@ class _JoinVerdicts:
         ask_lists: answers prompts of `listed`.
 
     Attributes:
-        of_pair: YES, NO or UNTOLD for each pair.
+        of_pair: _YES, _NO or _UNTOLD for each pair.
     """
 
     def __init__(self, table: PairTable, ask_lists: _AskLists) -> None:
@@ -247,10 +247,10 @@ class _JoinVerdicts:
     def _put(self, tile: Biclique, found: Sequence[tuple[int, int]]) -> None:
         """Yes for what was found in a block, no for its other pairs."""
         lefts, rights = np.array(tile.lefts), np.array(tile.rights)
-        self.of_pair[self._numbers(*np.meshgrid(lefts, rights))] = NO
+        self.of_pair[self._numbers(*np.meshgrid(lefts, rights))] = _NO
         if found:
             left, right = np.array(found).T
-            self.of_pair[self._numbers(lefts[left], rights[right])] = YES
+            self.of_pair[self._numbers(lefts[left], rights[right])] = _YES
 
     @cached_property
     def _codes(self) -> tuple[IntArray, IntArray]:

@@ -11,13 +11,11 @@ from relserve.call.rel_tag import RelTag, cap_of, read_tag
 
 # The rows of one /v1/completions call with a list of prompts: "cmpl-ID-ROW", then vLLM's random suffix.
 _LIST_CALL = re.compile(r"(?P<call>cmpl-.+)-\d+-[0-9a-f]{8}")
-
-
-Read = Callable[[Any, int | None], RelTag | None]  # see `read_tag`
+TagReader = Callable[[Any, int | None], RelTag | None]  # see `read_tag`
 
 
 class LatestTag:
-    """Reads tags like `read_tag`, and one as the one before only once: rows of a relQuery come together."""
+    """As `read_tag`; a tag equal to the one before, as rows of a relQuery have it, is not read again."""
 
     def __init__(self) -> None:
         self._read: tuple[Any, int | None] | None = None
@@ -35,7 +33,7 @@ class LatestTag:
         return self._tag
 
 
-def identify(request_id: str, extra_args: Any, max_tokens: int | None, read: Read = read_tag) -> RelTag:
+def identify(request_id: str, extra_args: Any, max_tokens: int | None, read: TagReader = read_tag) -> RelTag:
     """The relQuery of a request; one that names none is a relQuery of its own, or its HTTP call's.
 
     Args:

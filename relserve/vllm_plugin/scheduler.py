@@ -18,7 +18,7 @@ from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.carry_out import carried_out
 from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
-from relserve.vllm_plugin.identity import LatestTag, Read, identify, part_of
+from relserve.vllm_plugin.identity import LatestTag, TagReader, identify, part_of
 from relserve.vllm_plugin.learner import StepLearner
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.quoting import hold_quotes
@@ -257,7 +257,7 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     return scheduler
 
 
-def identity_of(request: HostRequest, max_model_len: int, read: Read) -> RelTag:
+def identity_of(request: HostRequest, max_model_len: int, read: TagReader) -> RelTag:
     """The relQuery of a vLLM request.
 
     Args:

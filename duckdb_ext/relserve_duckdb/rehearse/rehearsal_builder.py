@@ -54,7 +54,7 @@ class RehearsalBuilder:
         """A name stands for this from now on."""
         (self.one_shot.add if is_one_shot else self.one_shot.discard)(name)
         if isinstance(thing, duckdb.DuckDBPyRelation):  # DuckDB makes it a view
-            self.indirect_calls.learn(self.raw, "create view")
+            self.indirect_calls.learn_views(self.raw)
 
     def of_statement(self, variables: Variables, statement: Statement, parameters: Any) -> Rehearsal:
         """How to rehearse a statement.

@@ -170,7 +170,8 @@ def _find_aggregate_calls(tokens: Tokens) -> dict[int, _AggregateCall]:
     """The calls by the number of their first token; those inside others' arguments too.
 
     Tokens, not a tree: a call is found in whatever statement it stands, and where its parts begin and end is
-    known. A call behind a dot (`schema.llm_agg(..)`, `template.llm_agg(..)`) is left to DuckDB.
+    known. A call behind a dot (`schema.llm_agg(..)`, `template.llm_agg(..)`) is left to DuckDB. Its parser
+    takes DISTINCT, ORDER BY and FILTER for every function, its binder for aggregates alone.
 
     Raises:
         UsageError: a call has not one value.

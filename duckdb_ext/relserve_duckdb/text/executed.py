@@ -16,9 +16,7 @@ PREPARED = (
     "WHERE system.main.lower(name) = system.main.lower($1)"
 )
 _PLAIN = rf"(?:{STRING}|[-+]?[\w.]++|:=|::|[,\s]++)*+"  # no call: it might ask, or count a sequence
-_EXECUTE = re.compile(
-    LEAD + rf"execute{BLANKS}({NAME}|{STRING}|{BARE}(?!')){BLANKS}(?:\(({_PLAIN})\)|(\()|)"
-)
+_EXECUTE = re.compile(LEAD + rf"execute{BLANKS}({NAME}|{STRING}|{BARE}(?!')){BLANKS}(?:\(({_PLAIN})\)|(\()|)")
 _NAMED = re.compile(r"\s*+\w++\s*+:=")
 
 
@@ -50,15 +48,15 @@ def executed(con: duckdb.DuckDBPyConnection, text: str) -> tuple[Statement, Any]
     if len(statements) != 1 or statements[0].questions:
         return None
     given = match[2] or ""
-    values = _values_of(con, given) if given.strip() else None
-    if values == ():
+    values = None
+    if given.strip() and (values := _values_of(con, given)) is None:
         return None
     # DuckDB may plan it otherwise, and give rows in another order: no prompt of a filter may be skipped
     return replace(statements[0], is_verbatim=False), values
 
 
 def _values_of(con: duckdb.DuckDBPyConnection, given: str) -> Any:
-    """Constants, as parameters by their places or by their names; () where they would be others."""
+    """Constants, as parameters by their places or by their names; None where they would be others."""
     if _NAMED.match(given):
         ((values,),) = con.sql(f"SELECT system.main.struct_pack({given})").fetchall()
         as_given, again = f"struct_pack({given})", ", ".join(f"{name} := ${name}" for name in values)
@@ -67,4 +65,4 @@ def _values_of(con: duckdb.DuckDBPyConnection, given: str) -> Any:
         values = list(con.sql(f"SELECT {given}").fetchall()[0])
         as_given, again = f"row({given})", f"row({', '.join('?' * len(values))})"
     texts = f"SELECT CAST(system.main.{as_given} AS VARCHAR) = CAST(system.main.{again} AS VARCHAR)"
-    return values if con.sql(texts, params=values).fetchall() == [(True,)] else ()
+    return values if con.sql(texts, params=values).fetchall() == [(True,)] else None

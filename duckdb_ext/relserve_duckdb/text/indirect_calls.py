@@ -27,7 +27,7 @@ FEW = 20  # names that are looked for one by one
 MOST_CHARS = 1 << 20  # of a text, in which statements behind the first are looked for; longer ones are data
 _ASKING = re.compile(rf"\b(?:{'|'.join(ASKING_TABLES)})(?=\"?\s*+\()")
 _NAME = rf"(?P<name>{NAME}|{STRING}|{DOLLARS}|{BARE})"
-_EXPLAIN = rf"(?:explain{BLANKS}analyze{BLANKS})?+"  # which runs what it explains
+_EXPLAIN = rf"(?:explain{BLANKS}(?:analyze\b|\([^)]*+\)){BLANKS})?+"  # ANALYZE runs what it explains
 _PREPARE = re.compile(LEAD + rf"{_EXPLAIN}prepare{BLANKS}{_NAME}(?P<body>.*)")
 _DEALLOCATE = re.compile(LEAD + rf"{_EXPLAIN}deallocate{BLANKS}(?:prepare\b{BLANKS})?+{_NAME}")
 _OR_REPLACE = rf"(?:or{BLANKS}replace{BLANKS})?+"
@@ -118,6 +118,10 @@ class IndirectCalls:
             self._learn_prepared(con, _inside(match["name"]), match["body"] if match.re is _PREPARE else "")
         elif match := _CHANGES.match(text):
             self._learn(con, has_macros=(match[1] or "").lower() != "view")
+
+    def learn_views(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Learn the views anew: one was made without a text."""
+        self._learn(con, has_macros=False)
 
     def forget(self, con: duckdb.DuckDBPyConnection) -> None:
         """A connection is closed, and with it go its prepared statements."""

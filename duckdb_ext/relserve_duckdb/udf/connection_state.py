@@ -130,7 +130,10 @@ class ConnectionState:
 
 
 class Changes:
-    """Changes made by the cursors of a connection; each cursor is known by a number."""
+    """Changes made by the cursors of a connection, so that one can tell whether another has changed data.
+
+    Each cursor is known by a number.
+    """
 
     def __init__(self) -> None:
         self._started: Counter[int] = Counter()

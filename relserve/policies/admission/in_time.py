@@ -7,8 +7,10 @@ and starts if its own is more than what it takes from those that run and from th
 while it runs. (3) The least work first: for the place that it takes it ends the most requests in time. (4)
 Hopeless requests block nobody: they run where they take little from others, and one at a time at least. (5)
 Where the curve tells little, first come, first served up to the static limit that measured speeds allow. (6)
-Requests without a limit start where they make few of those that have one late. (7) Where it is promised that
-those who start are in time, who would probably not be, or would make others late, does not start.
+Requests without a limit start where they make few of those that have one late: all of them together may cost
+3 % of what would be in time without them. One at a time runs in any case; where nobody has a limit, and
+lately nobody had, all may. (7) Where it is promised that those who start are in time, who would probably not
+be, or would make others late, does not start.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from relserve.policies.admission.scalability import Array
 HOPELESS = 0.05  # a chance to be in time alone on the engine; below it a request is hopeless
 LATE_COSTS = 0.2  # expected goodput that a hopeless request may take from others
 LOOKED_AT = 3  # requests of a group, those with the earliest deadlines
-_COSTS = 0.03  # of what would be in time without them, requests without a limit may cost together
+_UNLIMITED_COST = 0.03  # share of what would be in time else that all requests without a limit may make late
 _RARE_PER_S = 1e-3  # requests of a class that comes so seldom are not waited for
 
 
@@ -52,7 +54,7 @@ class InTimeAdmission:
         limited = [request for request in view.waiting if request.deadline_s < inf]
         found = self._limited(view, limited, keeping)
         if found.request is None and free is not None:
-            if may_start(view, free, view.curve.table) and keeping.may_start(free):
+            if _unlimited_may_start(view, free, view.curve.table) and keeping.may_start(free):
                 return AdmissionChoice(free, "it has no limit: others lose little by it")
             return AdmissionChoice(None, "without a limit it waits for those that have one")
         return found
@@ -176,7 +178,7 @@ def _nobody_has_a_limit(view: AdmissionView) -> bool:
     return all(request.deadline_s == inf for request in requests)
 
 
-def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> bool:
+def _unlimited_may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> bool:
     """Whether a request without a limit may; one at a time may in any case."""
     if not any(running.request.deadline_s == inf for running in view.running):
         return True
@@ -184,7 +186,7 @@ def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> 
     together = [_remaining(view, r.request, view.attained(r)) for r in view.running] + [view.work(request)]
     last = len(speeds) - 1
     without = _coming(view, float(speeds[min(len(limited) + 1, last)]))
-    if _coming(view, float(speeds[min(len(together) + 1, last)])) < (1.0 - _COSTS) * without:
+    if _coming(view, float(speeds[min(len(together) + 1, last)])) < (1.0 - _UNLIMITED_COST) * without:
         return False
     if not limited:
         return True
@@ -199,7 +201,7 @@ def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> 
         float(in_time(attained, forecast(np.sort(each), speeds).got(slack_s), middle, spread, before).sum())
         for each in (np.array(alone), np.array(together))
     ]
-    return least >= (1.0 - _COSTS) * most
+    return least >= (1.0 - _UNLIMITED_COST) * most
 
 
 def _remaining(view: AdmissionView, request: AdmissionRequest, attained: float) -> float:

@@ -18,7 +18,7 @@ from relserve.policies.model.structured import PUBLISHED, StepModel
 from relserve.policies.model.work import NUM_COLUMNS, Column, Work
 
 SEARCHES, EPSILON, RELAX, LEAST = 10, 0.05, 0.1, 0.9
-_KEEP = 1.0 - 1.0 / 64
+_KEEP = 1.0 - 1.0 / 64  # of the sums in TradeOff, for each request that ends
 
 
 @dataclass
@@ -64,7 +64,7 @@ def bounds(trade: TradeOff, ttft_slo_s: float, tpot_slo_s: float) -> tuple[float
 
 
 def target_s(trade: TradeOff, ttft_slo_s: float, tpot_slo_s: float, least_s: float) -> float:
-    """Eq. 7."""
+    """How long a step should take, in seconds (Eq. 7)."""
     lowest, highest = bounds(trade, ttft_slo_s, tpot_slo_s)
     if trade.mean_output > trade.alpha_beta[1]:
         return min(highest, max(least_s, lowest))

@@ -20,8 +20,8 @@ GRACE_S = 0.9  # of a second, beyond the promise, for what is too short to be wo
 INFINITE = float("inf")
 NEWS = 0.05  # weight of the latest step in the pace of steps
 PLAN_AT_ONCE = 64  # relQueries up to which every step is planned anew
-CLEARLY = 0.999  # of the time that there is, for sums of floats err
 PLAN_AGAIN_S = 0.005  # after which a plan is made anew though nobody came or left
+SURE_SHARE = 0.999  # of the time that is left, for sums of floats err
 
 
 class Guard(Protocol):
@@ -150,7 +150,7 @@ class PatienceGuard:
             # Where even whoever goes last is done in the time that all have, nobody needs a forecast.
             tail_s = np.maximum(np.maximum(steps_s, alone) - shared, 0.0)
             least_s = (vector(book.arrival_s) - tail_s).min(initial=INFINITE) + self.grace_s - view.now_s
-            if not promises or shared.sum() < CLEARLY * least_s:
+            if not promises or shared.sum() < SURE_SHARE * least_s:
                 return
         latencies_s: dict[str, float] = {}
         if promises:

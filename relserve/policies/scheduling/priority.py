@@ -92,7 +92,10 @@ class Dynamic:
 
 
 def _estimate_running(slots: Iterable[int], view: StepView, book: RelBook) -> list[int]:
-    """Estimate at once those all of whose rows run; gives the slots of the others."""
+    """Estimate at once those all of whose rows run; gives the slots of the others.
+
+    The numbers are those of `pem` and `full_steps`, of arrays in place of one relQuery's.
+    """
     run: list[int] = []
     others: list[int] = []
     for slot in slots:

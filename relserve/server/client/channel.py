@@ -33,20 +33,20 @@ class HungUp(ConnectionError):
     """The client is gone, or was told to go."""
 
 
-class Broken(Exception):
-    """What the client sent is no message, and where the next one begins cannot be known.
+class SessionEnds(Exception):
+    """The client is told why, and hung up on.
 
     Attributes:
-        sqlstate: told to the client, which is hung up on.
+        sqlstate: told to the client.
     """
 
+    sqlstate = ""
+
+
+class Broken(SessionEnds):
+    """What the client sent is no message, and where the next one begins cannot be known."""
+
     sqlstate = "08P01"
-
-
-class HoldsTooMuch(Broken):
-    """A client's session takes too much of the memory that all share."""
-
-    sqlstate = "53400"
 
 
 class Channel(asyncio.Protocol):

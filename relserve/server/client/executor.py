@@ -17,7 +17,7 @@ from relserve.errors import ForbiddenError, ProtocolError, RelserveError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client.changes import CATALOG
-from relserve.server.client.channel import HoldsTooMuch
+from relserve.server.client.channel import SessionEnds
 from relserve.server.client.columns import columns_of
 from relserve.server.client.kept_rows import MOST_OF_RESULT, KeptRoom
 from relserve.server.client.list_literals import with_duckdbs_lists
@@ -52,6 +52,12 @@ _KIND = re.compile(
     r"(?i)(create|drop|alter)\s++(?:or\s++replace\s++)?"
     r"(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s++)*+(\w++)"
 )
+
+
+class HoldsTooMuch(SessionEnds):
+    """A client's session takes too much of the memory that all share."""
+
+    sqlstate = "53400"
 
 
 class StatementOutcome(NamedTuple):

@@ -1,5 +1,6 @@
-"""The rows of a cursor that stays open while its connection does something else: the first ones are kept in
-memory, the others in a file, so that one client's cursors take no memory from others.
+"""Rows that are read before their client fetches them: of a cursor that stays open while its connection does
+something else, and of EXECUTE and RETURNING. The first are kept in memory, the others in a file, so that one
+client's rows take no memory from others.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ import pyarrow as pa
 
 from relserve.errors import ProtocolError
 
-IN_MEMORY = 1 << 24  # bytes of one cursor
+IN_MEMORY = 1 << 24  # bytes of one result
 MOST = 1 << 30  # bytes of all cursors of a client
 MOST_OF_RESULT = 10 << 30  # bytes of what EXECUTE or RETURNING gives, as DuckDB's own temporary files
 
 
 class KeptRoom:
-    """How much the open cursors of one client may still keep.
+    """How much may still be kept.
 
     Args:
-        most: bytes; None: `MOST`.
+        most: bytes in all.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = self._left = MOST if most is None else most
+    def __init__(self, most: int = MOST) -> None:
+        self._most = self._left = most
 
     def take(self, num_bytes: int) -> None:
         """Keep more.
@@ -35,9 +36,9 @@ class KeptRoom:
         """
         if num_bytes > self._left:
             raise ProtocolError(
-                f"the rows of your open cursors have more than {self._most >> 20:,} MiB",
+                f"the rows that are kept for you have more than {self._most >> 20:,} MiB",
                 "53400",
-                "Fetch all rows before the next statement, or open the cursor on a connection of its own.",
+                "Of a cursor, fetch all before the next statement; of RETURNING and EXECUTE, ask for fewer.",
             )
         self._left -= num_bytes
 

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from relserve.errors import ProtocolError
-from relserve.server.client.channel import Broken, Channel, HungUp
+from relserve.server.client.channel import Broken, Channel, HungUp, SessionEnds
 from relserve.server.client.commands import read_command
 from relserve.server.client.copying import Copying
 from relserve.server.client.executor import Executor, StatementOutcome
@@ -71,7 +71,7 @@ class ClientSession:
             except TimeoutError:
                 self._leave(*self._idle_error())
                 return
-            except Broken as error:
+            except SessionEnds as error:
                 self._leave(error.sqlstate, str(error))
                 return
 
@@ -83,6 +83,9 @@ class ClientSession:
             return self._take(frontend.read_message(kind, body))
         except (HungUp, Broken):
             self._state.failed("08006")
+            raise
+        except SessionEnds as error:
+            self._state.failed(error.sqlstate)
             raise
         except BaseException as error:
             self._fail(error)

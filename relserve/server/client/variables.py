@@ -105,7 +105,8 @@ class SessionVariables:
         if name in FIXED:
             raise ProtocolError(f'parameter "{name}" cannot be changed', "55P02")
         value = None if value is None else _checked(name, value)
-        if value is not None and sum(map(len, self._set.values())) + len(value) > MOST_CHARS:
+        others = sum(len(each) for key, each in self._set.items() if key != name)
+        if value is not None and others + len(value) > MOST_CHARS:
             raise ProtocolError(f"settings of a connection have at most {MOST_CHARS:,} characters", "53400")
         if is_local:
             if self._before is None:

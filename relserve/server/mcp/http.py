@@ -92,8 +92,8 @@ class _FewSessions:
         given = next((value for key, value in scope["headers"] if key == _SESSION), None)
         if given is None and (wait_s := self._wait_s(name)):
             told = (
-                f"user {name} has opened {MOST_SESSIONS} sessions in an hour and ended none of them: use one "
-                "for many calls, or end each\n"
+                f"user {name} has {MOST_SESSIONS} sessions of the last hour that were not ended: use one for "
+                "many calls, or end each\n"
             )
             await PlainTextResponse(told, 429, {"Retry-After": f"{math.ceil(wait_s)}"})(scope, receive, send)
             return

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from relserve.call.durations import seconds_of
-from relserve.call.grammar_repeats import MAX_COUNTS, counts_of_ebnf, counts_of_regex
+from relserve.call.grammar_repeats import counts_of_ebnf, counts_of_regex, why_refused
 from relserve.call.grammar_size import MAX_SIZE
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
 from relserve.call.slo import Slo, slo_of
@@ -264,12 +264,8 @@ def _check_grammars(body: Mapping[str, Any]) -> None:
             )
         for field, text in _patterns(body.get(name)):
             counts = counts_of_ebnf(text) if field == "grammar" else counts_of_regex(text)
-            if counts > MAX_COUNTS:
-                raise bad_request(
-                    f"{name}: the {field} has repeats in repeats, as (a{{0,100}}){{0,200}}, of {counts:,} "
-                    f"counts in all; the most is {MAX_COUNTS:,}: take smaller ones, or * and +",
-                    name,
-                )
+            if why := why_refused(f"the {field}", counts):
+                raise bad_request(f"{name}: {why}", name)
 
 
 def _patterns(held: Any) -> Iterator[tuple[str, str]]:

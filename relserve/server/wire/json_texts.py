@@ -150,7 +150,7 @@ def _bytes(text: str) -> pa.Scalar:
 
 
 def _is_variant(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is that of a VARIANT; `metadata` of a user's own struct could be null."""
+    """Whether an Arrow type is a VARIANT's, as Parquet encodes it; a user's own `metadata` could be null."""
     return (
         pa.types.is_struct(kind)
         and [field.name for field in kind] == ["metadata", "value"]

@@ -30,6 +30,8 @@ def test_words_of_data_are_no_statements_that_make_a_view(text: str, is_changed:
         ("PREPARE $x$p$x$ AS SELECT llm(1)", "EXECUTE p"),
         ("/* a */ prepare -- b\n p/* c */AS SELECT llm(1)", "EXECUTE p"),
         ("EXPLAIN ANALYZE PREPARE p AS SELECT llm(1)", "EXECUTE p"),
+        ("EXPLAIN (ANALYZE) PREPARE p AS SELECT llm(1)", "EXECUTE p"),
+        ("EXPLAIN/**/(FORMAT JSON, ANALYZE)/**/CREATE VIEW v AS SELECT llm(1)", "FROM v"),
         ("EXPLAIN ANALYZE CREATE VIEW v AS SELECT llm(1)", "FROM v"),  # whose text DuckDB does not tell
         ("CREATE/**/OR -- a\n REPLACE/**/VIEW v AS SELECT llm(1)", "FROM v"),
         ("CREATE VIEW u AS SELECT llm(1); ALTER/**/VIEW u RENAME TO v", "FROM v"),

@@ -36,12 +36,11 @@ def test_rows_beyond_a_few_are_kept_in_a_file(monkeypatch: pytest.MonkeyPatch) -
     room.take(kept_rows.MOST)  # nothing is kept any more
 
 
-def test_the_cursors_of_a_client_have_room_for_so_much_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_rows, "MOST", 1_000_000)
-    room = KeptRoom()
+def test_the_cursors_of_a_client_have_room_for_so_much_together() -> None:
+    room = KeptRoom(1_000_000)
     first, second = (ResultRows((), batches(), room=room) for _ in range(2))
     first.keep()
-    with pytest.raises(ProtocolError, match="open cursors have more than"):
+    with pytest.raises(ProtocolError, match="that are kept for you have more than 0 MiB"):
         second.keep()
     with pytest.raises(ProtocolError, match="was not kept"):  # it does not seem to end there
         list(second.take())

@@ -138,7 +138,7 @@ def test_a_form_of_a_million_parts_is_none(serving):
 
 
 def test_a_file_of_newlines_or_with_a_huge_line_is_refused_before_it_is_cut(serving, upstream, monkeypatch):
-    monkeypatch.setattr(store, "MOST_LINE", 1000)
+    monkeypatch.setattr(store, "MAX_BODY", 1000)
     for content, why in (
         (b"\n" * 100_001, "more than 50,000 lines"),
         (lines(1, user="x" * 1000), "more than 0 MiB"),

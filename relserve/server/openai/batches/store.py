@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from relserve.cache.small_file import SmallFile, put
+from relserve.server.openai.exchange import MAX_BODY
 
 WINDOW_S = 86_400  # in which a batch has to be done
-MOST_LINES, MOST_LINE = 50_000, 4 << 20  # of one batch, and bytes of each
+MOST_LINES = 50_000  # of one batch
 KEPT_S = 30 * 86_400  # for which the files of a batch that ended are kept
 KINDS = "output", "error"  # of files in which what comes of a batch is written
 RUNNING = ("in_progress", "cancelling")
@@ -282,8 +283,8 @@ def mistakes_in(content: bytes, endpoint: str) -> tuple[int, list[dict[str, Any]
 
 
 def _mistake_of(raw: bytes, endpoint: str, seen: set[str]) -> str:
-    if len(raw) > MOST_LINE:
-        return f"it has more than {MOST_LINE >> 20} MiB"
+    if len(raw) > MAX_BODY:
+        return f"it has more than {MAX_BODY >> 20} MiB"
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError) as error:
