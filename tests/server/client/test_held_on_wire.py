@@ -43,6 +43,7 @@ def test_statements_of_messages_and_settings_have_so_many_characters(
     con.execute("DEALLOCATE ALL")
     con.execute(f"SELECT '{'z' * 600}'", prepare=True)
     con.execute(f"SET a.b = '{'x' * 600}'")
+    con.execute(f"SET a.b = '{'y' * 600}'")  # in place of the one before
     with pytest.raises(psycopg.Error, match="at most 1,000 characters"):
         con.execute(f"SET a.c = '{'x' * 600}'")
     con.execute("SET a.c = 'x'")
