@@ -67,12 +67,11 @@ releases: $(INSTALLED)
 # llama-cpp-python and its server for the tests of the HTTP engine, compiled by the machine's compiler or by zig's from the package index.
 llamacpp: $(LLAMACPP)/.installed
 
-$(LLAMACPP)/.installed: requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/ziglang.lock requirements/llamacpp.cmake
+$(LLAMACPP)/.installed: $(INSTALLED) requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/llamacpp.cmake
 	@echo "compiling llama-cpp-python into $(LLAMACPP) (once: about two minutes)"
 	@test -x $(LLAMACPP)/bin/python || $(PYTHON) -m venv $(LLAMACPP)
 	@$(LLAMACPP_PIP) -r requirements/llamacpp_build.lock
-	@if ! command -v c++ >/dev/null; then $(LLAMACPP_PIP) -r requirements/ziglang.lock && \
-		export CC="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang cc" CXX="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang c++"; fi && \
+	@if ! command -v c++ >/dev/null; then export CC="$(CURDIR)/$(PY) -m ziglang cc" CXX="$(CURDIR)/$(PY) -m ziglang c++"; fi && \
 		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
 		$(LLAMACPP_PIP) --no-build-isolation -r requirements/llamacpp.lock
 	@touch $@

@@ -57,6 +57,13 @@ def test_no_two_test_modules_share_a_name() -> None:
 
 
 @pytest.mark.long
+def test_clocks_of_threads_that_tests_share_stay_right() -> None:
+    """Of `time.monotonic`, by which event loops set their timers."""
+    setting = re.compile(r"""setattr\(\s*(time, "|"time\.)(monotonic|perf_counter)""")
+    found = [each.name for each in (ROOT / "tests").rglob("*.py") if setting.search(each.read_text("utf-8"))]
+    assert not found, "use tests.clocks.read_here"
+
+
 def test_no_test_imports_an_engine_as_it_is_collected() -> None:
     """`tests.modules.later` loads these where a test uses them; each takes seconds, in every worker."""
     slow = ("vllm.", "transformers.", "xgrammar.", "lab.made_up_worker.")

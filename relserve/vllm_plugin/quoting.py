@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 from typing import Any
 
 from relserve.call.parts import lark_in
 from relserve.vllm_plugin import host
 
 logger = logging.getLogger(__name__)
-
-MAKES = "_create_grammar"  # of vLLM's manager of grammars: makes that of a request, in a thread
 
 
 def hold_quotes(manager: Any) -> None:
@@ -25,8 +24,7 @@ def hold_quotes(manager: Any) -> None:
     Where llguidance does not know the model's tokenizer, they are held to nothing, and only checked by who
     asked.
     """
-    if (theirs := getattr(manager, MAKES, None)) is not None:
-        setattr(manager, MAKES, _Grammars(manager, theirs))
+    host.make_grammars(manager, partial(_Grammars, manager))
 
 
 class _Grammars:

@@ -17,6 +17,7 @@ from relserve.vllm_plugin import batches, features, host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.carry_out import carried_out
+from relserve.vllm_plugin.grammar_time import bound_time
 from relserve.vllm_plugin.host import AsyncScheduler, Host, HostRequest, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import LatestTag, TagReader, identify, part_of
 from relserve.vllm_plugin.learner import StepLearner
@@ -48,6 +49,7 @@ class RelQueryScheduling(_Base):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         hold_quotes(self.structured_output_manager)
+        bound_time(self.structured_output_manager)
         self.ledger, self._read_tag = RowLedger(), LatestTag()
         settings = read(self.vllm_config.additional_config, host.model_name(self))
         self.types = RowTypes(self, settings.cache)

@@ -11,6 +11,7 @@ from relserve.policies.model.online import FixedCost
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import FIRST_GUESS
+from tests.clocks import read_here
 from tests.modules import later
 
 testing = later("lab.made_up_worker")
@@ -58,7 +59,7 @@ def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
     planner.driver.cost = FixedCost(FIRST_GUESS)
     worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "monotonic", lambda: now_s[0])
+        read_here(patch, lambda: now_s[0], "monotonic")
         for number in range(num_liars):
             for arrival in rows(f"liar{number}", 1, 3, rel_rows=said):
                 scheduler.add_request(arrival.request())

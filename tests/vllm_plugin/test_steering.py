@@ -18,6 +18,7 @@ from relserve.policies.scheduling.state import NOBODY
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import FIRST_GUESS
+from tests.clocks import read_here
 from tests.modules import later
 
 relquery_planner = later("relserve.vllm_plugin.relquery_planner")
@@ -119,8 +120,7 @@ def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
     variant: str, is_async: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a clock that stands still: the order of rows follows what steps were seen to take."""
-    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
-    monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
+    read_here(monkeypatch, lambda: 1000.0, "monotonic", "perf_counter")
     scheduler = testing.scheduler_of(MODEL, variant, is_async, 400, patience=0.0)
     unasked = steps(scheduler, is_async)
     assert scheduler.steering.planner.driver.reasons[ONLY_DECODES] > 10

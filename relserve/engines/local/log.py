@@ -14,6 +14,9 @@ _ERROR_LINE = re.compile(
 )
 _SOURCE = re.compile(r"\[[\d:]+\] \S+: ")  # time and line of C++ before xgrammar's messages
 NO_TOKEN = "the grammar allows nothing that the model's vocabulary can spell"
+TOO_SLOW = (
+    "the grammar takes too long a token: write it with fewer ways to read the same text, as a+ for (a+)+"
+)
 _REJECTED = r"grammar rejected tokens \[[\d, ]*\] for request "
 TAIL_BYTES = 65_536  # of a log, which may have a traceback for each row
 
@@ -66,6 +69,8 @@ def grammar_error(log_path: Path | None, start: int, id_prefix: str) -> str:
     message = _read(log_path, start)
     if f"Failed to compile grammar for request {id_prefix}." in message:
         return last_error(log_path, start)
+    if f"Grammar takes too long for request {id_prefix}." in message:
+        return TOO_SLOW
     return NO_TOKEN if re.search(rf"{_REJECTED}{re.escape(id_prefix)}\.", message) else ""
 
 

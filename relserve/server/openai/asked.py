@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -27,6 +28,8 @@ DEFAULT_MAX_TOKENS = 16  # of OpenAI's completions, the older endpoint
 HIDDEN = ("request_id", "kv_transfer_params", "ec_transfer_params", "priority")
 TAGS = ("rel_id", "rel_rows", "rel_workflow", "rel_stage")  # of docs/deadlines.md, those a client may give
 OWN_TAGS = ("rel_id", "rel_workflow")  # of them, what is a user's own name for something
+COUNTING = ("minProperties", "maxProperties")
+MOST_COUNTED = 50  # properties of an object that says so: 100 take a grammar 1 s, 200 take it 16 s
 HOLD = ("response_format", "structured_outputs", "tools", "functions")  # of them grammars are made
 MEDIA = ("image_url", "audio_url", "video_url")
 MOST_STOPS = 64  # of one list, each looked for after every token of an answer
@@ -262,25 +265,44 @@ def _check_grammars(body: Mapping[str, Any]) -> None:
             raise bad_request(
                 f"{name} has {size:,} characters; the most is {MAX_SIZE:,}, for a grammar is made of it", name
             )
-        for field, text in _patterns(body.get(name)):
-            counts = counts_of_ebnf(text) if field == "grammar" else counts_of_regex(text)
-            if why := why_refused(f"the {field}", counts):
-                raise bad_request(f"{name}: {why}", name)
+        for part in _objects(body.get(name)):
+            for field, text in _patterns(part):
+                counts = counts_of_ebnf(text) if field == "grammar" else counts_of_regex(text)
+                if why := why_refused(f"the {field}", counts):
+                    raise bad_request(f"{name}: {why}", name)
+            if counted := next((each for each in COUNTING if part.get(each)), None):
+                num_properties = len(part.get("properties") or ())
+                if num_properties > MOST_COUNTED:
+                    raise bad_request(
+                        f"{name}: {counted} of an object with {num_properties:,} properties; the most is "
+                        f"{MOST_COUNTED}, for a grammar has a rule for each of them and each count: list "
+                        "those that must be there as required",
+                        name,
+                    )
 
 
-def _patterns(held: Any) -> Iterator[tuple[str, str]]:
-    """Each text in it that is a pattern, and the field's name."""
+def _objects(held: Any) -> Iterator[dict[str, Any]]:
+    """Each object in it, and in its texts that are JSON, as vLLM takes schemas."""
     left = [held]
     while left:
         value = left.pop()
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            with contextlib.suppress(ValueError, RecursionError):
+                value = json.loads(value)
         if isinstance(value, list):
             left += value
         elif isinstance(value, dict):
             left += value.values()
-            texts = {name: value.get(name) for name in ("grammar", "regex", "pattern")}
-            yield from ((name, text) for name, text in texts.items() if isinstance(text, str))
-            if isinstance(named := value.get("patternProperties"), dict):
-                yield from (("pattern", text) for text in named)
+            yield value
+
+
+def _patterns(part: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each text of an object that is a pattern, and the field's name."""
+    for name in ("grammar", "regex", "pattern"):
+        if isinstance(text := part.get(name), str):
+            yield name, text
+    if isinstance(named := part.get("patternProperties"), dict):
+        yield from (("pattern", text) for text in named)
 
 
 def tags_of(common: CommonFields, user: str, num_answers: int) -> dict[str, Any]:

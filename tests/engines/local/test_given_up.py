@@ -12,10 +12,11 @@ from asking import TIMEOUT_S, ask, collect, submission_of
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, grammar_error, why_refused
+from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, TOO_SLOW, grammar_error, why_refused
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
+from relserve.vllm_plugin.grammar_time import TOO_SLOW as SLOW
 from tests.waiting import wait_until
 
 GIVEN_UP = Failure(FailureKind.ENGINE, "the engine gave the request up (error)")
@@ -55,6 +56,17 @@ def test_the_log_tells_of_a_grammar_that_the_vocabulary_cannot_spell(tmp_path: P
         "for request rel-1-2.3.0. Terminating request.\n"
     )
     assert grammar_error(log, 0, "rel-1-2.3") == NO_TOKEN
+    assert grammar_error(log, 0, "rel-1-2.33") == grammar_error(log, 0, "el-1-2.3") == ""
+
+
+def test_the_log_tells_of_a_grammar_that_takes_too_long(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text(
+        "(EngineCore pid=7) ERROR 11-22 06:00:01 [grammar_time.py:60] "
+        + SLOW % ("rel-1-2.3.0", 0.6, 7)
+        + "\n"
+    )
+    assert grammar_error(log, 0, "rel-1-2.3") == TOO_SLOW
     assert grammar_error(log, 0, "rel-1-2.33") == grammar_error(log, 0, "el-1-2.3") == ""
 
 

@@ -7,7 +7,7 @@ from asking import ask, texts
 
 from relserve.call.answer_types import Grammar
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.log import NO_TOKEN
+from relserve.engines.local.log import NO_TOKEN, TOO_SLOW
 from relserve.errors import FailureKind
 
 pytestmark = pytest.mark.vllm
@@ -54,6 +54,14 @@ def test_an_odd_grammar_costs_neither_the_engine_nor_other_rows(local_engine: Lo
 def test_a_grammar_of_unknown_characters_says_so(local_engine: LocalEngine) -> None:
     (reply,) = ask(local_engine, ["a"], grammars=[Grammar(ebnf="root ::= [^\\x00-\\U0010FFFF]")])
     assert reply.failure == (FailureKind.ENGINE, f"the engine gave the request up ({NO_TOKEN}), twice")
+
+
+def test_a_grammar_that_is_read_in_many_ways_ends_its_rows_and_no_others(local_engine: LocalEngine) -> None:
+    slow = Grammar(ebnf="root ::= " + "(" * 20 + '"a"' + "+)" * 19 + "){100,}")
+    replies = ask(local_engine, ["a", "b", "c"], grammars=[GOOD, slow, slow], max_tokens=400)
+    assert texts(replies[:1]) == ["fine"]
+    told = FailureKind.ENGINE, f"the engine gave the request up ({TOO_SLOW}), twice"
+    assert [reply.failure for reply in replies[1:]] == [told] * 2
 
 
 @pytest.mark.long

@@ -228,6 +228,8 @@ def test_a_picture_in_a_message_is_no_text_of_the_prompt(gateway, upstream):
         {"structured_outputs": {"regex": "((a{0,1000}){0,1000}){0,1000}"}},
         {"structured_outputs": {"grammar": 'root ::= b{0,1000}\nb ::= "a"{0,1000}'}},
         {"structured_outputs": {"json": {"type": "string", "pattern": "(a{0,1000}){0,1000}"}}},
+        {"structured_outputs": {"json": json.dumps({"type": "string", "pattern": "(a{0,1000}){0,1000}"})}},
+        {"structured_outputs": {"structural_tag": json.dumps({"format": {"pattern": "(a{0,99}){0,999}"}})}},
     ],
 )
 def test_nested_repeats_that_would_hold_up_the_engine_are_refused(gateway, upstream, held):
@@ -235,4 +237,16 @@ def test_nested_repeats_that_would_hold_up_the_engine_are_refused(gateway, upstr
         chat(gateway.client(), extra_body=held)
     fits = {"structured_outputs": {"regex": "([a-z]{1,50}, ){0,100}x{1,100000}"}}
     chat(gateway.client(), extra_body=fits)
+    assert len(upstream.asked) == 1
+
+
+@pytest.mark.parametrize("counted", ["minProperties", "maxProperties"])
+def test_objects_of_many_properties_that_are_counted_are_refused(gateway, upstream, counted):
+    def schema(num_properties):
+        properties = {f"k{number}": {"type": "integer"} for number in range(num_properties)}
+        return {"type": "array", "items": {"type": "object", "properties": properties, counted: 2}}
+
+    with pytest.raises(openai.BadRequestError, match=f"{counted} of an object with 51 properties; the most"):
+        chat(gateway.client(), extra_body={"structured_outputs": {"json": json.dumps(schema(51))}})
+    chat(gateway.client(), extra_body={"structured_outputs": {"json": schema(50)}})
     assert len(upstream.asked) == 1

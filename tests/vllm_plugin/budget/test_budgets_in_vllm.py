@@ -19,6 +19,7 @@ from relserve.policies.budget.static import within
 from relserve.policies.model.work import Work
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
+from tests.clocks import read_here
 from tests.modules import later
 from tests.vllm_plugin.budget.random_budgets import RandomBudgets
 from tests.waiting import Limit
@@ -113,8 +114,7 @@ def test_without_limits_steps_are_what_they_are_without_a_policy(
     variant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both times by a clock that stands still: the order of rows follows what steps were seen to take."""
-    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
-    monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
+    read_here(monkeypatch, lambda: 1000.0, "monotonic", "perf_counter")
     arrivals = testing.workload(2)
     without = scheduled(
         testing.scheduler_of(MODEL, variant, False, 200, step_budget="off", patience=0.0), arrivals

@@ -1,0 +1,73 @@
+"""Grammars that take too long a token: requests that have one end, for all rows of the engine wait meanwhile.
+
+vLLM computes what a grammar allows between two steps, for one row after another. An ordinary grammar takes
+0.05 to 0.3 ms a token. One with many ways to read the same text, such as `((((a+)+)+)+)+`, takes 100 ms, and
+no limit on its size tells it from the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import lru_cache
+from typing import Any
+
+from relserve.vllm_plugin import host
+
+logger = logging.getLogger(__name__)
+
+FREE_S = 0.5  # CPU time that all requests with one grammar have in any case: the first masks take longest
+TOKEN_S = 0.005  # and for each token of their answers
+MAX_KEPT = 256  # grammars whose time is remembered when their requests have ended
+TOO_SLOW = "Grammar takes too long for request %s: %.1f s of CPU time for %d tokens. Terminating request."
+
+
+class GrammarTime:
+    """CPU time of all requests with one grammar, in seconds."""
+
+    def __init__(self) -> None:
+        self.spent_s, self.num_tokens = 0.0, 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether these requests are to end."""
+        return self.spent_s > FREE_S + TOKEN_S * self.num_tokens
+
+
+def bound_time(manager: Any) -> None:
+    """Have vLLM's manager of grammars end the requests whose grammar takes too long, with an error."""
+    time_of = lru_cache(MAX_KEPT)(lambda kind, grammar: GrammarTime())
+
+    def by(theirs: Any) -> Any:
+        def make(request: Any) -> Any:
+            return timed(theirs(request), time_of(*request.structured_output_request.structured_output_key))
+
+        return make
+
+    host.make_grammars(manager, by)
+
+
+def timed(grammar: Any, spent: GrammarTime) -> Any:
+    """The same grammar of a request, which refuses every token as soon as its time is over."""
+    accept, fill = grammar.accept_tokens, grammar.fill_bitmask
+
+    def accept_tokens(request_id: str, tokens: list[int]) -> bool:
+        if spent.is_over:
+            logger.error(TOO_SLOW, request_id, spent.spent_s, spent.num_tokens)
+            return False
+        start_s = time.thread_time()
+        is_accepted = bool(accept(request_id, tokens))
+        spent.spent_s += time.thread_time() - start_s
+        spent.num_tokens += len(tokens)
+        return is_accepted
+
+    def fill_bitmask(bitmask: Any, index: int) -> None:
+        if spent.is_over:
+            bitmask[index].fill_(-1)  # all tokens are allowed, and the next one is refused
+            return
+        start_s = time.thread_time()
+        fill(bitmask, index)
+        spent.spent_s += time.thread_time() - start_s
+
+    grammar.accept_tokens, grammar.fill_bitmask = accept_tokens, fill_bitmask
+    return grammar

@@ -1,0 +1,87 @@
+"""Requests whose grammar takes too long a token end, and no others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from relserve.vllm_plugin.grammar_time import FREE_S, TOKEN_S, GrammarTime, bound_time, timed
+from tests.clocks import read_here
+
+
+class Slow:
+    """A grammar whose calls take so many seconds of the thread's time, as `clock` has it."""
+
+    def __init__(self, clock: list[float], accepting_s: float, filling_s: float) -> None:
+        self._clock, self._accepting_s, self._filling_s = clock, accepting_s, filling_s
+        self.num_filled = 0
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        self._clock[0] += self._accepting_s * len(tokens)
+        return 13 not in tokens
+
+    def fill_bitmask(self, bitmask: Any, index: int) -> None:
+        self._clock[0] += self._filling_s
+        self.num_filled += 1
+
+
+class Row(list):
+    """A row of a mask."""
+
+    def fill_(self, value: int) -> None:
+        self[:] = [value] * len(self)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    read_here(monkeypatch, lambda: now[0], "thread_time")
+    return now
+
+
+def test_an_ordinary_grammar_never_ends_a_request(clock: list[float]) -> None:
+    grammar = timed(Slow(clock, TOKEN_S / 4, TOKEN_S / 2), GrammarTime())
+    for _ in range(5_000):
+        grammar.fill_bitmask([Row([0])], 0)
+        assert grammar.accept_tokens("a", [1])
+    assert not grammar.accept_tokens("a", [13])
+
+
+@pytest.mark.parametrize(("accepting_s", "filling_s"), [(0.1, 0.0), (0.0, 0.1)])
+def test_the_requests_of_a_slow_grammar_end_together(
+    clock: list[float], accepting_s: float, filling_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    spent = GrammarTime()
+    first, second = (timed(Slow(clock, accepting_s, filling_s), spent) for _ in range(2))
+    most = round(FREE_S / 0.1) + 2
+    num_accepted = 0
+    first.fill_bitmask([Row([0])], 0)
+    while num_accepted < most and first.accept_tokens("a.0", [1]):
+        first.fill_bitmask([Row([0])], 0)
+        num_accepted += 1
+    assert 4 <= num_accepted < most
+    mask, time_s = [Row([0]), Row([0, 0])], clock[0]
+    second.fill_bitmask(mask, 1)
+    assert mask == [[0], [-1, -1]]
+    assert not second.accept_tokens("a.1", [1])
+    assert clock[0] == time_s
+    assert second.num_filled == 0
+    assert "Grammar takes too long for request a.1: " in caplog.text
+
+
+def test_time_is_remembered_by_grammar_when_its_requests_have_ended(clock: list[float]) -> None:
+    manager = SimpleNamespace(_create_grammar=lambda request: Slow(clock, 1.0, 0.0))
+    bound_time(manager)
+
+    def made(grammar: str) -> Any:
+        key = SimpleNamespace(structured_output_key=("regex", grammar))
+        return manager._create_grammar(SimpleNamespace(structured_output_request=key))
+
+    assert made("(a+)+").accept_tokens("a", [1])
+    assert not made("(a+)+").accept_tokens("b", [1])
+    assert made("a+").accept_tokens("c", [1])
+    bare = SimpleNamespace()
+    bound_time(bare)
+    assert vars(bare) == {}
