@@ -1,4 +1,4 @@
-"""What ends late: servers in threads, for which uvicorn takes 0.2 s, most of them asleep; and engines."""
+"""What ends late: servers in threads, for which uvicorn takes 0.2 s, most asleep; engines; processes."""
 
 from __future__ import annotations
 
@@ -37,3 +37,11 @@ def close_or_say_where(engine: LocalEngine) -> None:
         for task in asyncio.all_tasks(engine_loop()):
             task.print_stack(file=sys.stderr)
         raise
+
+
+def said_by(stderr: str) -> str:
+    """What a process said, without what nanobind says of DuckDB's module at the end.
+
+    It does where a daemon thread had not left the module yet, which on a busy machine happens now and then.
+    """
+    return stderr.partition("nanobind: leaked ")[0]

@@ -12,7 +12,7 @@ import time
 from functools import lru_cache
 from typing import Any
 
-from relserve.vllm_plugin import host
+from relserve.vllm_plugin.quoting import make_grammars
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def bound_time(manager: Any) -> None:
 
         return make
 
-    host.make_grammars(manager, by)
+    make_grammars(manager, by)
 
 
 def timed(grammar: Any, spent: GrammarTime) -> Any:

@@ -7,7 +7,7 @@ It is imported when first asked for. What differs between releases (see `version
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -249,12 +249,6 @@ def watermark_kept(scheduler: Host) -> Iterator[None]:
         yield
     finally:
         del manager.allocate_slots
-
-
-def make_grammars(manager: Any, by: Callable[[Any], Any]) -> None:
-    """Replace what makes a request's grammar, in a thread, by `by` of it; not in a release without it."""
-    if (theirs := getattr(manager, "_create_grammar", None)) is not None:
-        manager._create_grammar = by(theirs)
 
 
 def model_name(scheduler: Host) -> str:

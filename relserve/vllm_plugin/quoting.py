@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,13 @@ def hold_quotes(manager: Any) -> None:
     Where llguidance does not know the model's tokenizer, they are held to nothing, and only checked by who
     asked.
     """
-    host.make_grammars(manager, partial(_Grammars, manager))
+    make_grammars(manager, partial(_Grammars, manager))
+
+
+def make_grammars(manager: Any, by: Callable[[Any], Any]) -> None:
+    """Have `by` of what makes a request's grammar, in a thread, make it; not in a release without that."""
+    if (theirs := getattr(manager, "_create_grammar", None)) is not None:
+        manager._create_grammar = by(theirs)
 
 
 class _Grammars:

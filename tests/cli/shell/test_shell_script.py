@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from relserve.cli.main import app
 from relserve.cli.shell.interpreter import COMMANDS
 from tests.command_line import relserve
+from tests.ending import said_by
 
 
 def process(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -47,7 +48,7 @@ SELECT 1 AS one, 'two' AS longer FROM range(2)""")  # fmt: skip
         "| i | s | n |", "| ---: | --- | --- |", "| 7 | a\\|b<br>c | NULL |",
         "   one = 1", "longer = two", "", "   one = 1", "longer = two",
     ]  # fmt: skip
-    assert done.stderr == ""
+    assert said_by(done.stderr) == ""
 
 
 @pytest.mark.cells(2)
