@@ -110,7 +110,7 @@ class DueTimes:
         lengths = WEIGHT * (found[flows] + after_s)[order]
         slos_s = (deadline_s[flows] - begun_s[flows])[order]
         is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
-        most = np.where(is_claimed, LONGER, INFINITE) * lengths
+        most = np.where(is_claimed, LONGER * lengths, INFINITE)
         in_order = np.minimum(np.maximum.accumulate(lengths), most)
         in_order += HOPELESS * hopeless[order]
         found[flows[order]] = in_order * (1.0 + RANK * np.arange(len(order)))

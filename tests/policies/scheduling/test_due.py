@@ -42,6 +42,13 @@ def test_without_deadlines_values_are_left_as_they_are() -> None:
     assert due.place(values, view, plain.book) is values
 
 
+def test_a_step_of_which_nothing_is_left_has_a_place_too() -> None:
+    due, plain = DueTimes(), Ranking(make(DEFAULT).priority)
+    view = view_of([step("done", deadline=50.0, workflow="w"), step("b", deadline=40.0, workflow="v")])
+    plain.show(view)
+    assert all(0 <= value < 1 for value in due.place([0.0, 0.0], view, plain.book))
+
+
 def test_with_equal_times_the_oldest_workflow_goes_first_whatever_its_step() -> None:
     old = step("old", rows=20, arrival=5.0, deadline=100.0, workflow="w1")
     young = step("young", rows=1, arrival=1.0, deadline=101.0, workflow="w2")
