@@ -12,14 +12,17 @@ from relserve.linking.schema import Schema
 from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.cases.results import ShownRows
 from relserve.text2sql.duckdb_database import DuckDBDatabase
+from relserve.text2sql.guard.limits import StatementLimits
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 from relserve.text2sql.prompts.replies import sql_in
 from tests.text2sql.databases import FILL, MemoryDatabase
 from tests.text2sql.replies import engine_of, fenced, session_of
+from tests.waiting import PATIENCE_S
 
 COUNT = "SELECT count(*) FROM beers"
 SLOW = "SELECT count(*) FROM range(100000000000) a"
+FOR_LONG = StatementLimits(seconds=2 * PATIENCE_S)
 QUESTIONS = ["good", "bad"]
 
 
@@ -71,11 +74,11 @@ def test_who_cancels_ends_a_query_that_runs() -> None:
             threading.Timer(0.3, cancel.set).start()
             return super().rows(sql, within)
 
-    database = Running(beers(), Text2SqlOptions())
+    database = Running(beers(), Text2SqlOptions(), limits=FOR_LONG)
     began_s = time.monotonic()
     with pytest.raises(Cancelled):
         run(["?"], database, session_of(engine_of({"candidates": fenced(SLOW)})), cancel=cancel)
-    assert time.monotonic() - began_s < 8  # a query may run for ten seconds
+    assert time.monotonic() - began_s < PATIENCE_S
 
 
 def test_an_interrupt_of_who_cancels_is_cancelled() -> None:
@@ -96,9 +99,10 @@ def test_queries_run_in_the_time_that_is_left() -> None:
     engine = engine_of({"candidates": lambda prompt: fenced(f"{SLOW} LIMIT {next(numbers) + 1}")})
     began_s = time.monotonic()
     (outcome,) = run(
-        ["?"], DuckDBDatabase(beers(), Text2SqlOptions()), session_of(engine), Text2SqlOptions(deadline_s=2)
-    )
-    assert time.monotonic() - began_s < 8
+        ["?"], DuckDBDatabase(beers(), Text2SqlOptions(), limits=FOR_LONG), session_of(engine),
+        Text2SqlOptions(deadline_s=2),
+    )  # fmt: skip
+    assert time.monotonic() - began_s < PATIENCE_S
     assert outcome.failure is not None
     assert "the deadline of 2 seconds passed" in outcome.failure.problem
 

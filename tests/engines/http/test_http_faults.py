@@ -179,7 +179,7 @@ def test_a_slow_row_times_out_and_is_tried_once_more(fake):
         return said("done")
 
     server = fake(handler)
-    replies = ask(HttpEngine(server.url, timeout_s=0.3), ["a", "slow"])
+    replies = ask(HttpEngine(server.url, timeout_s=1.0), ["a", "slow"])
     assert texts(replies) == ["done", None]
     assert replies[1].failure.kind is FailureKind.ENGINE
     assert "in time" in replies[1].failure.message

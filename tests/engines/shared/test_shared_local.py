@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,8 +151,6 @@ def test_stopping_it_while_it_starts_leaves_no_process(engine):
     starting = spawn(engine.start())
     wait_until(lambda: is_held(engine.place) and engine.place.socket.exists())
     spawn(say(engine, "stop")).result(timeout=TIMEOUT_S)
-    stopped = time.monotonic()
     with pytest.raises((EngineDeadError, EngineStartError), match="ended"):
         starting.result(timeout=TIMEOUT_S)
     assert spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
-    assert time.monotonic() - stopped < 10  # not as long as a start takes

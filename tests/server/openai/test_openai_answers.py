@@ -54,7 +54,7 @@ def test_a_client_that_leaves_ends_its_request(gateway, upstream, stream):
         answer.close()
     else:
         with pytest.raises(openai.APITimeoutError):
-            chat(gateway.client(timeout=0.5), max_tokens=1000)
+            chat(gateway.client(timeout=2), max_tokens=1000)
     wait_until(lambda: upstream.aborted == 1)
     wait_until(lambda: gateway.codes == {("anybody", 499): 1})
     assert gateway.quota.used("anybody") > 0
