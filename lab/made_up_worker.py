@@ -27,6 +27,7 @@ from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
+from relserve.vllm_plugin.engines import inspect_models_here
 from relserve.vllm_plugin.scheduler import make
 
 BLOCK_SIZE, MAX_TOKENS_A_STEP, MAX_SEQS = 32, 256, 24
@@ -43,6 +44,7 @@ def config_of(model: str) -> Any:
             model=model, dtype="float32", max_model_len=1024, enforce_eager=True, max_num_seqs=MAX_SEQS,
             max_num_batched_tokens=MAX_TOKENS_A_STEP, block_size=BLOCK_SIZE,
         )  # fmt: skip
+        inspect_models_here()
         _config = args.create_engine_config()
         init_none_hash(sha256)
     return _config

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relserve.vllm_plugin import stop_strings
-from relserve.vllm_plugin.host import EngineClient
+from relserve.vllm_plugin.host import EngineClient, runs_on_cpu
 
 GRAMMARS = "structured_outputs_config"  # vLLM's argument that says which library holds to them
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"  # how vLLM starts a process
@@ -23,6 +23,7 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
+    inspect_models_here()
     given = AsyncEngineArgs(**arguments)
     if GRAMMARS not in arguments:
         # Left to itself vLLM hands what xgrammar refuses to another library, and if that is the first grammar
@@ -44,6 +45,19 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
     return client  # type: ignore[no-any-return]
 
 
+def inspect_models_here() -> None:
+    """Have vLLM look at a model's class in this process, where that computes on a CPU.
+
+    vLLM starts another one, lest this one touch a GPU, and there imports itself again. It keeps what it found
+    in a file, so each first start of an architecture on a machine takes longer.
+    """
+    from vllm.model_executor.models import registry
+
+    if runs_on_cpu():
+        looking: Any = registry
+        looking._run_in_subprocess = lambda look: look()
+
+
 def message_context(client: EngineClient) -> Any:
     """The ZeroMQ context over which a client and its engine talk."""
     return client.engine_core.resources.ctx
@@ -54,6 +68,7 @@ def engine_in_this_process(arguments: Mapping[str, Any]) -> Any:
     from vllm import EngineArgs
     from vllm.v1.engine.llm_engine import LLMEngine
 
+    inspect_models_here()
     return LLMEngine.from_engine_args(EngineArgs(**arguments))
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from server_process import ServerProcess
 
+from relserve.vllm_plugin.engines import inspect_models_here
 from tests.prepared import PreparedProcess
 
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
@@ -79,6 +80,7 @@ def _serve(command: list[str], log: str, env: dict[str, str]) -> None:
     from vllm.entrypoints.cli.main import main
     from vllm.logger import _configure_vllm_root_logger
 
+    inspect_models_here()
     torch._dynamo.config.disable = env["TORCH_COMPILE_DISABLE"] == "1"
     _configure_vllm_root_logger()
     main()

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.zoo import build
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.engines import inspect_models_here
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
@@ -83,6 +84,7 @@ def engine(request, monkeypatch):
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
+    inspect_models_here()
     llm = vllm.LLM(
         str(folder), dtype="float32", enforce_eager=True, block_size=32, max_model_len=256, max_num_seqs=8,
         max_num_batched_tokens=64 if is_chunked else 256,

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.engines import inspect_models_here
 
 VARIABLES = {
     "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",
@@ -79,6 +80,7 @@ def start(model: Path, cache: str | None, **given: Any) -> Any:
         dtype="float32", enforce_eager=True, block_size=BLOCK, max_model_len=512, max_num_batched_tokens=64,
         max_num_seqs=16, num_gpu_blocks_override=NUM_BLOCKS, enable_prefix_caching=True,
     )  # fmt: skip
+    inspect_models_here()
     return vllm.LLM(str(model), **{**arguments, **config, **given})
 
 
