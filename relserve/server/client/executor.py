@@ -30,6 +30,7 @@ from relserve.server.client.state import forget_interrupt
 from relserve.server.users.lockdown import Allowed
 from relserve.server.users.nesting import check_nesting
 from relserve.server.users.plain import plain_text
+from relserve.server.users.tree import named
 from relserve.server.users.words import words
 
 # what DuckDB says of a text that it cannot read, before anything has run
@@ -48,6 +49,7 @@ SELECT system.main.sum(size) FROM (
 )
 """
 _BY_PAGES = re.compile(r"\bctid BETWEEN '\(\d+,0\)'::tid\b")  # how DuckDB's extension reads a table
+_CHANGE = re.compile(r"(?i)\b(?:insert|update|delete|merge|execute)\b")
 _KIND = re.compile(
     r"(?i)(create|drop|alter)\s++(?:or\s++replace\s++)?"
     r"(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s++)*+(\w++)"
@@ -258,6 +260,8 @@ class Executor:
             forget_interrupt(self._con)
 
         self.rows = ResultRows(columns, iter(stream), stop, self._room)
+        if self._savepoints.are_set and _changes_rows(text, kind):
+            self._savepoints.wrote()
         if kind == Type.SELECT:
             return StatementOutcome("SELECT", self.rows, counts=True)
         return StatementOutcome("EXPLAIN" if kind == Type.EXPLAIN else "CALL", self.rows)
@@ -281,6 +285,14 @@ class Executor:
         if kind == Type.CREATE and is_count and (table := self._con.to_arrow_table()).num_rows:
             return StatementOutcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
         return StatementOutcome(tag_of(text))
+
+
+def _changes_rows(text: str, kind: Type) -> bool:
+    """Whether a statement that gives rows may change some, too, in a WITH or under EXPLAIN ANALYZE."""
+    if _CHANGE.search(text) is None:
+        return False
+    found = named(bare(text).rstrip("; \t\r\n\f\v")) if kind == Type.SELECT else None
+    return found is None or found.writes
 
 
 def _returns(text: str) -> bool:

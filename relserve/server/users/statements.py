@@ -15,7 +15,7 @@ from typing import NamedTuple
 import duckdb
 from duckdb import StatementType as Type
 
-from relserve.errors import ForbiddenError
+from relserve.errors import ForbiddenError, ProtocolError
 from relserve.server.users.definitions import check_definition, query_place
 from relserve.server.users.long_texts import LONG, Odd, kinds_of_long
 from relserve.server.users.refused import (
@@ -50,6 +50,8 @@ _SEVERAL = {
     **dict.fromkeys(["select", "with", "from", "(", "values", "table", "pivot", "pivot_wider", "unpivot",
                      "pivot_longer", "describe", "desc", "summarize", "show"], Type.SELECT),
 }  # fmt: skip
+# of what EXPLAIN ANALYZE runs, the rest of the server learns nothing: it may change rows, and define nothing
+_MEASURED = (Type.SELECT, Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.COPY, Type.EXECUTE)
 _DEFINE = (Type.CREATE, Type.CREATE_FUNC, Type.ALTER)
 _WRITES = (Type.INSERT, Type.UPDATE, Type.DELETE)
 _TOLD = (Type.SELECT, *_WRITES)  # what DuckDB's parser tells of
@@ -134,8 +136,14 @@ class Check:
         if kind in _HARMLESS or (kind in _WITH_FILES and self.allow_files):
             return ()
         here = words(text)
-        if kind in (Type.EXPLAIN, Type.PREPARE):
-            return self.statements(_explained(text, here) if kind == Type.EXPLAIN else _prepared(text, here))
+        if kind == Type.EXPLAIN:
+            place, runs = _explained(here)
+            inner = self.statements(_since(text, here[place]))
+            if runs:
+                self._check_measured(inner)
+            return inner
+        if kind == Type.PREPARE:
+            return self.statements(_prepared(text, here))
         if kind in _DEFINE:
             self._check_definition(here)
         elif kind == Type.SET:
@@ -151,6 +159,17 @@ class Check:
         else:
             raise ForbiddenError(_FILES if kind in (Type.COPY, Type.EXPORT) else _EXTENSIONS)
         return ()
+
+    @staticmethod
+    def _check_measured(found: Sequence[Allowed]) -> None:
+        for each in found:
+            first = words(each.text)[0]
+            if (_SEVERAL.get(first.plain) if each.type == Type.MULTI else each.type) not in _MEASURED:
+                raise ProtocolError(
+                    f"EXPLAIN ANALYZE runs its statement, and of {first.name.upper()} it does not: write "
+                    "EXPLAIN without ANALYZE, or measure the SELECT, INSERT, UPDATE, DELETE or MERGE in it",
+                    "0A000",
+                )
 
     def _check_definition(self, here: Sequence[Word]) -> None:
         if [word.plain for word in here[:2]] == ["alter", "database"]:
@@ -303,8 +322,8 @@ def _until(text: str, here: Sequence[Word]) -> str:
     return text
 
 
-def _explained(text: str, here: Sequence[Word]) -> str:
-    """The statement that an EXPLAIN is about, which runs where ANALYZE stands before it."""
+def _explained(here: Sequence[Word]) -> tuple[int, bool]:
+    """Where the statement that an EXPLAIN is about begins, and whether it runs."""
     number = 1
     while number < len(here):
         word = here[number].plain
@@ -315,7 +334,7 @@ def _explained(text: str, here: Sequence[Word]) -> str:
             number += 1
         else:
             break
-    return _since(text, here[number])
+    return number, any(word.name in ("analyze", "analyse") for word in here[1:number])
 
 
 def _prepared(text: str, here: Sequence[Word]) -> str:

@@ -17,6 +17,7 @@ _FAILED = '{"error":true'
 # In JSON every quote of a value has a backslash before it, so that {" or ," only begins a key.
 _FIELD = re.compile(r'[{,]"(type|function_name|table_name|catalog_name)":"((?:[^"\\]|\\.)*+)"')
 _COPIES = "COPY_QUERY_NODE"
+_WRITES = frozenset(["INSERT_QUERY_NODE", "UPDATE_QUERY_NODE", "DELETE_QUERY_NODE"])
 _local = threading.local()
 
 
@@ -27,11 +28,13 @@ class StatementNames(NamedTuple):
         calls: functions.
         relations: tables and views; a file stands there, too.
         copies: whether there is a COPY in it.
+        writes: whether there is an INSERT, UPDATE or DELETE in it.
     """
 
     calls: frozenset[str]
     relations: frozenset[str]
     copies: bool
+    writes: bool
 
 
 def named(statement: str, writes: bool = False) -> StatementNames | None:
@@ -53,7 +56,8 @@ def named(statement: str, writes: bool = False) -> StatementNames | None:
     return StatementNames(
         lower.get("function_name", frozenset()),
         lower.get("table_name", frozenset()),
-        _COPIES in found.get("type", ()),
+        _COPIES in (nodes := found.get("type", set())),
+        not _WRITES.isdisjoint(nodes),
     )
 
 

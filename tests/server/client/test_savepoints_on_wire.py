@@ -35,6 +35,30 @@ def test_what_was_written_since_cannot_be_undone_by_itself(serve: Serve) -> None
     assert con.execute("SELECT * FROM t").fetchall() == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["WITH z AS (INSERT INTO t VALUES (1) RETURNING a) FROM z", "EXPLAIN ANALYZE INSERT INTO t VALUES (1)",
+     "EXPLAIN ANALYZE EXECUTE inserts"],
+)  # fmt: skip
+def test_what_gives_rows_and_writes_some_cannot_either(serve: Serve, text: str) -> None:
+    con = connect(serve())
+    con.execute("CREATE TABLE t (a INTEGER)")
+    con.execute("PREPARE inserts AS INSERT INTO t VALUES (1)")
+    con.commit()
+    con.execute("SAVEPOINT a")
+    con.execute(text)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="written since a"):
+        con.execute("ROLLBACK TO a")
+
+
+@pytest.mark.parametrize("text", ["SELECT 'update' AS a", "WITH z AS (SELECT 1 AS insert) FROM z"])
+def test_what_only_speaks_of_writing_can(serve: Serve, text: str) -> None:
+    con = connect(serve())
+    con.execute("SAVEPOINT a")
+    con.execute(text)
+    con.execute("ROLLBACK TO a")
+
+
 def test_an_error_that_ends_duckdbs_transaction_says_so(serve: Serve) -> None:
     con = connect(serve())
     con.execute("CREATE TABLE t (a INTEGER PRIMARY KEY)")
