@@ -22,7 +22,8 @@ from relserve.server.catalog.attached import catalog_names, users_own
 from relserve.server.catalog.facts import Facts
 
 _CHECKS = "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
-SHORT = 10_000  # characters of a text that is read beside others: sqlglot is Python, of which one thread runs
+SHORT = 10_000  # characters of a text that is read beside others: of all that reads them one thread runs
+LONGEST_IN_TURN = 2_000_000  # longer ones DuckDB's parser never gets, and Python gives other threads a turn
 LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones bring rows or lists of values
 
 
@@ -40,7 +41,7 @@ class Catalog:
         self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table], signal: Signal,
         prepared: Prepared = lambda connection: [],
     ) -> None:  # fmt: skip
-        self._con, self._long = con.cursor(), threading.Lock()
+        self._con, self._long = con.cursor(), threading.RLock()
         register_activity(self._con, activity)
         register_signal(self._con, signal)
         register_prepared(self._con, prepared)
@@ -50,7 +51,7 @@ class Catalog:
         """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""
         if len(sql) > LONGEST or not may_ask(sql):
             return sql
-        with self._turn(sql):
+        with self.turn(sql):
             return translated(sql, self._asked._replace(facts=facts))
 
     def check_name(self, table: str, text: str) -> str | None:
@@ -66,12 +67,12 @@ class Catalog:
         """A text that DuckDB refused, as DuckDB would say it; None if that is the same."""
         if len(sql) > LONGEST:
             return None
-        with self._turn(sql):
+        with self.turn(sql):
             return _in_duckdbs_words(sql, self._asked)
 
-    def _turn(self, sql: str) -> AbstractContextManager[object]:
-        """Long texts are read one after the other: many at once would hold up all clients."""
-        return nullcontext() if len(sql) <= SHORT else self._long
+    def turn(self, sql: str) -> AbstractContextManager[object]:
+        """Long texts are read one after the other: of many at once each would hold up all other clients."""
+        return self._long if SHORT < len(sql) <= LONGEST_IN_TURN else nullcontext()
 
 
 def _in_duckdbs_words(sql: str, asked: CatalogContext) -> str | None:

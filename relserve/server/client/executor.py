@@ -110,6 +110,10 @@ class Executor:
             ComplexSqlError: it is nested too deep.
             ProtocolError: its brackets do not match.
         """
+        with self._catalog.turn(text):
+            return self._runnable(text)
+
+    def _runnable(self, text: str) -> str:
         text = plain_text(text)
         check_nesting(text)
         if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
@@ -118,6 +122,10 @@ class Executor:
             with_series_as_rows(with_digits_of_numerics(with_duckdbs_lists(with_duckdbs_bytes(text)))),
             self._facts,
         )
+
+    def _checked(self, runnable: str) -> Sequence[Allowed]:
+        with self._catalog.turn(runnable):
+            return self._check(runnable)
 
     def run(self, text: str, parameters: Sequence[Any] = ()) -> StatementOutcome:
         """Run one statement.
@@ -177,7 +185,7 @@ class Executor:
 
         def look(runnable: str) -> Description:
             if not is_own:
-                self._check(runnable)
+                self._checked(runnable)
             return self._con.describe(runnable, parameter_types)
 
         return cast(Description, self.trying(text, look))
@@ -189,7 +197,7 @@ class Executor:
     def check(self, text: str) -> None:
         """Raise where the user may not run the text."""
         self.make_room()
-        self._check(self.runnable(text))
+        self._checked(self.runnable(text))
 
     def make_room(self) -> None:
         """Have the connection free for another statement: rows that are still wanted are kept in memory."""
@@ -211,7 +219,7 @@ class Executor:
                 self.rows = None
 
     def _run(self, text: str, parameters: Sequence[Any]) -> StatementOutcome:
-        parsed = self._check(text)
+        parsed = self._checked(text)
         if len(parsed) > 1 and not any(each.type == Type.MULTI for each in parsed):
             raise ProtocolError("cannot insert multiple commands into a prepared statement", "42601")
         if not parsed:

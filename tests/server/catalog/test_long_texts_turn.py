@@ -1,4 +1,4 @@
-"""Long texts that sqlglot reads take turns; short ones do not wait for them."""
+"""Long texts take turns where sqlglot and DuckDB's parser read them; short ones do not wait for them."""
 
 from __future__ import annotations
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 
+from relserve.server.catalog.catalog import SHORT
+from relserve.server.users.lockdown import Allowed, check_allowed
 from tests.server.client.conftest import Serve, connect
+from tests.waiting import PATIENCE_S, wait_until
 
 WITHS = "WITH a AS (" * 12
 DEEP = "SELECT " + "(" * 4_000
@@ -47,3 +53,30 @@ def test_brackets_that_do_not_match_are_a_syntax_error(serve: Serve) -> None:
     for text in ("SELECT (((((1))))", "SELECT (1"):
         with pytest.raises(psycopg.errors.SyntaxError):
             con.execute(text)
+
+
+def test_long_texts_are_checked_one_at_a_time_and_short_ones_beside_them(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = f"SELECT {', '.join(['1'] * 5000)} /* copy */"
+    checking, most, goes_on = [0], [0], threading.Event()
+
+    def watched(con: object, text: str, *more: object) -> list[Allowed]:
+        if len(text) < SHORT:
+            return check_allowed(con, text, *more)  # type: ignore[arg-type]
+        checking[0] += 1
+        most[0] = max(most[0], checking[0])
+        assert goes_on.wait(PATIENCE_S)
+        checking[0] -= 1
+        return check_allowed(con, text, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("relserve.server.client.worker.check_allowed", watched)
+    server = serve()
+    with ThreadPoolExecutor(4) as pool:
+        clients = [connect(server, autocommit=True) for _ in range(4)]
+        asked = [pool.submit(lambda con: len(con.execute(long).fetchone()), con) for con in clients]
+        wait_until(lambda: sum(each.text == long for each in server.clients()) == 4 and checking[0])
+        assert connect(server).execute("SELECT 1").fetchone() == (1,)
+        goes_on.set()
+        assert [each.result(PATIENCE_S) for each in asked] == [5000] * 4
+    assert most[0] == 1
