@@ -17,8 +17,8 @@ from relserve.errors import ForbiddenError, ProtocolError, RelserveError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client.changes import CATALOG
-from relserve.server.client.channel import SessionEnds
 from relserve.server.client.columns import columns_of
+from relserve.server.client.held import LONG_DEFINITION, check_defined, check_held
 from relserve.server.client.kept_rows import MOST_OF_RESULT, KeptRoom
 from relserve.server.client.list_literals import with_duckdbs_lists
 from relserve.server.client.literals import with_digits_of_numerics
@@ -41,13 +41,6 @@ _COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE
 _OF_PREPARED = (
     "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = ?"
 )
-MOST_HELD = 1 << 26  # bytes of what a session keeps in memory beside its temporary tables
-_HELD = """
-SELECT system.main.sum(size) FROM (
-    SELECT system.main.strlen(value) AS size FROM system.main.duckdb_variables()
-    UNION ALL SELECT system.main.strlen(statement) FROM system.main.duckdb_prepared_statements()
-)
-"""
 _BY_PAGES = re.compile(r"\bctid BETWEEN '\(\d+,0\)'::tid\b")  # how DuckDB's extension reads a table
 _CHANGE = re.compile(r"(?i)\b(?:insert|update|delete|merge|execute)\b")
 _KIND = re.compile(
@@ -56,10 +49,7 @@ _KIND = re.compile(
 )
 
 
-class HoldsTooMuch(SessionEnds):
-    """A client's session takes too much of the memory that all share."""
-
-    sqlstate = "53400"
+DEFINE = (Type.CREATE, Type.CREATE_FUNC, Type.ALTER)  # COMMENT is one of the last
 
 
 class StatementOutcome(NamedTuple):
@@ -233,20 +223,14 @@ class Executor:
         if kind not in _STREAMED:
             self._savepoints.wrote()
         if kind in (Type.SET, Type.PREPARE):  # SET VARIABLE, too
-            self._check_held()
+            check_held(self._con.raw)
         if kind not in _STREAMED and kind not in _COUNTED:
             CATALOG.happened()
             self._has_changed_catalog = True
-        return self._finished(meant, kind)
-
-    def _check_held(self) -> None:
-        """End a session whose variables and prepared statements take too much memory: DuckDB counts none."""
-        held = self._con.raw.execute(_HELD).fetchall()[0][0]
-        if held is not None and held > MOST_HELD:
-            raise HoldsTooMuch(
-                f"the variables and prepared statements of this connection have more than {MOST_HELD >> 20} "
-                "MiB: keep rows in a temporary table"
-            )
+        outcome = self._finished(meant, kind)
+        if kind in DEFINE and (len(text) > LONG_DEFINITION or tag_of(text) == "CREATE TYPE"):
+            check_defined(self._con.raw)
+        return outcome
 
     def _prepared(self, text: str) -> tuple[str, Type]:
         """The statement that an EXECUTE runs, as DuckDB remembers it."""

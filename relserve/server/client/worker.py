@@ -17,7 +17,7 @@ from relserve.server.catalog import Catalog
 from relserve.server.client.changes import CATALOG
 from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.commands import Set
-from relserve.server.client.executor import Executor
+from relserve.server.client.executor import DEFINE, Executor
 from relserve.server.client.granting import Granter, known_by, who_is
 from relserve.server.client.notices import WireClient
 from relserve.server.client.performer import Performer
@@ -129,6 +129,8 @@ class ClientWorker(threading.Thread):
             if judge is not None and judge.concerns:
                 state.transaction.begin_implicit()  # the names are to mean the same when it runs
             allowed = check_allowed(con.raw, text, user, options.allow_files)
+            if any(each.type in DEFINE for each in allowed):
+                state.transaction.begin_implicit()  # a definition that turns out too large is undone
             if judge is not None:
                 judge.check(allowed)
             state.transaction.runs()
