@@ -28,7 +28,7 @@ class Definition(NamedTuple):
         verb: create, alter, drop or comment.
         kind: see `policy.Thing`, or index or trigger; None: this could not tell.
         names: what is made, changed or removed.
-        on: the tables of an index, a trigger or a foreign key.
+        on: the tables of an index, a trigger or a foreign key, and what a sequence is tied to.
         renamed: the last part of the name that ALTER .. RENAME TO gives.
     """
 
@@ -114,7 +114,8 @@ def read_definition(text: str) -> Definition:
     if verb != "create":
         is_renamed = at.are(end, "rename", "to")
         renamed = folded(at.path(end + 2)[0][-1]) if is_renamed else None
-        return Definition(verb, kind, [name], renamed=renamed)
+        is_tied = kind == "sequence" and at.are(end, "owned", "by") and at.plain(end + 2) != "none"
+        return Definition(verb, kind, [name], [at.path(end + 2)[0]] if is_tied else (), renamed=renamed)
     is_temporary = any(at.plain(n) in ("temp", "temporary") for n in range(1, place))
     on = _on(at, kind, start)
     return Definition(verb, kind, [name], on, is_temporary)

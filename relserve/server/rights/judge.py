@@ -126,6 +126,7 @@ class _Statements:
         for each in allowed.inner:  # of EXPLAIN and PREPARE, which define nothing
             self.judged(each)
         if first in _DEFINES and allowed.type != Type.SELECT:
+            self._look.check_asks(allowed.text)
             return self._defining.effects(read_definition(allowed.text), allowed.text)
         if first not in _FREE and not self._look.is_free:
             self._statement(allowed, first)

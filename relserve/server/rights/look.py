@@ -13,7 +13,7 @@ from duckdb import StatementType as Type
 from relserve.errors import ForbiddenError
 from relserve.server.rights.definitions import target_of
 from relserve.server.rights.found import Finder, FoundObject
-from relserve.server.rights.needs import BY_TEXT, StatementNeeds, needs_of
+from relserve.server.rights.needs import BY_TEXT, COUNTS, StatementNeeds, needs_of
 from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who
 from relserve.server.users.definitions import query_place
 from relserve.server.users.long_texts import LONG, Odd, statements_of_long
@@ -74,7 +74,7 @@ class RightsLook:
                 needs.loose.add(each.name)
         needs.calls |= {each.name for each in self._found.all("macro") if _count(each.name, text)}
         needs.is_hidden |= any(_count(name, text) for name in (*BY_TEXT, "storage_info"))
-        needs.calls |= {name for name in _ASKS if _count(name, text)}
+        needs.calls |= {name for name in (*_ASKS, COUNTS) if _count(name, text)}
         return needs
 
     def check(self, needs: StatementNeeds, reader: Who, view: FoundObject | None = None) -> None:
@@ -94,7 +94,7 @@ class RightsLook:
             if each.name in needs.loose:
                 for privilege in ("SELECT", *(() if each.is_view else needs.also)):
                     self._need(privilege, each, reader, view)
-        self._check_calls(needs)
+        self._check_calls(needs, reader)
 
     def _need(self, privilege: str, found: FoundObject, reader: Who, view: FoundObject | None) -> None:
         if found.is_temporary and not found.is_view:
@@ -129,14 +129,24 @@ class RightsLook:
         needs = needs_of(body)
         self.check(needs if needs is not None else self.sought(body, "", Type.SELECT), reader, view)
 
-    def _check_calls(self, needs: StatementNeeds) -> None:
+    def check_asks(self, text: str) -> None:
+        """Refuse a definition whose question is asked as it is made, of tables that the user may not read."""
+        if not self.is_free and any(word.name in _ASKS for word in words(text)):
+            self._check_calls(StatementNeeds(calls=set(_ASKS)), self._who)
+
+    def _check_calls(self, needs: StatementNeeds, reader: Who) -> None:
         if needs.is_hidden or needs.calls & _ASKS:
-            if self._may_read_all():
+            if self._may_read_all(self._who):
                 return
             what = "text2sql" if needs.calls & _ASKS else "query_table"
             raise ForbiddenError(
                 f"permission denied for function {what}: it reads tables that are only known when it runs, "
                 "and you may not read all of this database"
+            )
+        if COUNTS in needs.calls and not self._may_read_all(reader):
+            raise ForbiddenError(
+                f"permission denied for function {COUNTS}: it tells how many rows each table has, and you may"
+                " not read all of them; ask information_schema.tables or pg_tables"
             )
         called = {name for name in needs.calls if (self._who, "", "", name) not in self._done}
         self._done |= {(self._who, "", "", name) for name in called}
@@ -148,11 +158,11 @@ class RightsLook:
         told = needs_of(body, in_macro=True) or needs_of(f"SELECT ({body}\n)", in_macro=True)
         self.check(told if told is not None else self.sought(body, "", Type.SELECT), self._who)
 
-    def _may_read_all(self) -> bool:
+    def _may_read_all(self, who: Who) -> bool:
         things = [
             self._found.thing("table", each) for each in self._found.all("table") if not each.is_temporary
         ]
-        return all(self._rights.may(self._who, "SELECT", thing) for thing in things)
+        return all(self._rights.may(who, "SELECT", thing) for thing in things)
 
     def check_query(self, text: str) -> None:
         """Refuse a CREATE .. AS whose query reads what the user may not."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relserve.linking.schema import quoted
+from relserve.server.users.refused import CATALOG
 from relserve.server.users.tree import parser
 from relserve.text2sql.guard.names import folded
 
@@ -21,6 +22,8 @@ _WRITES = {"INSERT_QUERY_NODE": "INSERT", "UPDATE_QUERY_NODE": "UPDATE", "DELETE
 # table functions that take a table's bare name, and those that take any expression that gives one
 _NAMED = frozenset(["histogram", "histogram_values", "pragma_storage_info"])
 BY_TEXT = frozenset(["query_table", "duckdb_table_sample", *_NAMED])
+COUNTS = "duckdb_tables"  # its estimated_size is the number of a table's rows
+_COUNTING = frozenset([COUNTS, "pg_class"])  # views of DuckDB's own over it
 _PART = re.compile(r'"((?:[^"]++|"")*+)"|([^."]++)')
 
 
@@ -87,7 +90,10 @@ class _Walk:
         kind = kind if isinstance(kind, str) else None  # of a value, as that of USING SAMPLE, it is a tree
         skipped = {"cte_map"}
         if kind == "BASE_TABLE":
-            self._read(_path(node), seen)
+            path = _path(node)
+            self._read(path, seen)
+            if folded(path[-1]) in _COUNTING and path[0] != CATALOG:
+                self._found.calls.add(COUNTS)
         elif kind in _WRITES:
             skipped |= self._written(str(kind), node)
         elif kind == "COPY_QUERY_NODE":

@@ -13,6 +13,7 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.server.options import ServerOptions
 from relserve.server.server import Server
 from tests.server.client.plain_server import PlainServer, ended, started
+from tests.server.client.rights_scene import Client, client, serving
 
 Serve = Callable[..., Server]
 
@@ -48,3 +49,27 @@ def connect(server: Server, **options: Any) -> psycopg.Connection[Any]:
     """A client of psycopg's."""
     given = {"host": "127.0.0.1", "port": server.port, "user": "ann", "dbname": "memory", **options}
     return psycopg.connect(**given)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def rights_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with users; what a test changes in its database the next one finds."""
+    with serving(tmp_path_factory.mktemp("rights")) as server:
+        yield server
+
+
+@pytest.fixture
+def root(rights_server: Server) -> Iterator[Client]:
+    """An admin, who has a table that nobody else may read, and one that all may."""
+    with client(rights_server, "root") as con:
+        con.execute("CREATE OR REPLACE TABLE secret AS SELECT 'hidden' AS a")
+        con.execute("REVOKE ALL ON secret FROM PUBLIC")
+        con.execute("CREATE OR REPLACE TABLE shown AS SELECT 1 AS x")
+        yield con
+
+
+@pytest.fixture
+def eve(rights_server: Server, root: Client) -> Iterator[Client]:
+    """A user without rights on the first."""
+    with client(rights_server, "eve") as con:
+        yield con

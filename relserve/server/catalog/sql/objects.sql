@@ -8,13 +8,14 @@ CREATE MACRO _pg.own.default_of(o, n) AS 1000000000 + o * 256 + n;
 CREATE MACRO _pg.own.constraint_of(o, n) AS 1400000000 + o * 64 + n;
 CREATE MACRO _pg.own.constraint_index_of(o, n) AS 1800000000 + o * 64 + n;
 
--- Tables, views and sequences of the connection's current database and of its temporary ones.
+-- Tables, views and sequences of the connection's current database and of its temporary ones. How many rows a
+-- table has is told to those who may read it.
 CREATE MACRO _pg.own.relations() AS TABLE
-  SELECT table_oid AS oid, table_name AS name, schema_oid, schema_name, 'r' AS kind, temporary, estimated_size AS size, column_count, comment,
+  SELECT table_oid AS oid, table_name AS name, schema_oid, schema_name, 'r' AS kind, temporary, -1 AS reltuples, column_count, comment,
     has_primary_key OR index_count > 0 AS has_index, check_constraint_count AS num_checks, 2 AS am
   FROM duckdb_tables() WHERE NOT internal AND _pg.own.shown(database_name)
 UNION ALL
-  SELECT view_oid, view_name, schema_oid, schema_name, 'v', temporary, 0, column_count, comment, false, 0, 0
+  SELECT view_oid, view_name, schema_oid, schema_name, 'v', temporary, -1, column_count, comment, false, 0, 0
   FROM duckdb_views() WHERE NOT internal AND _pg.own.shown(database_name)
 UNION ALL
   SELECT sequence_oid, sequence_name, schema_oid, schema_name, 'S', temporary, 1, 3, comment, false, 0, 0

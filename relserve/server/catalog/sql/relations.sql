@@ -1,7 +1,7 @@
 -- Schemas, tables, views, sequences and columns of the connection's current database and of its temporary tables.
 CREATE MACRO _pg.rows.pg_class() AS TABLE
   SELECT oid, name AS relname, schema_oid AS relnamespace, _pg.own.row_type_of(oid) AS reltype, 10 AS relowner, am AS relam,
-    CASE kind WHEN 'v' THEN 0 ELSE oid END AS relfilenode, CASE WHEN size = 0 THEN -1 ELSE size END AS reltuples,
+    CASE kind WHEN 'v' THEN 0 ELSE oid END AS relfilenode, reltuples,
     has_index AS relhasindex, CASE WHEN temporary THEN 't' ELSE 'p' END AS relpersistence, kind AS relkind,
     column_count AS relnatts, num_checks AS relchecks, kind = 'v' AS relhasrules, true AS relispopulated,
     CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident,
