@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ServerChanges:
-    """Those of a process; a server is one.
-
-    Attributes:
-        latest: is no other object as long as nothing has changed.
-    """
+    """Those of a process; a server is one."""
 
     def __init__(self) -> None:
-        self.latest = object()
+        self._latest = object()
+        self._num_under_way = 0
+        self._lock = threading.Lock()
 
-    def happened(self) -> None:
-        """Some client has changed something."""
-        self.latest = object()
+    @property
+    def latest(self) -> object:
+        """No other object as long as nothing has changed, nor is about to."""
+        return object() if self._num_under_way else self._latest
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Within, some client changes something, which others may see before this ends."""
+        with self._lock:
+            self._num_under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._latest = object()
+                self._num_under_way -= 1
 
 
 CATALOG = ServerChanges()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -72,6 +72,7 @@ class Executor:
         check: the statements of a text; raises where the user may not run them.
         savepoints: told after a statement that may have written something.
         happened: called when the statement that was checked last has done what it should.
+        changing: entered while what was checked last, or the transaction, comes to hold for others.
 
     Attributes:
         rows: the result that is open on the connection.
@@ -85,9 +86,10 @@ class Executor:
         check: Callable[[str], Sequence[Allowed]],
         savepoints: Savepoints,
         happened: Callable[[], None] = lambda: None,
+        changing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
-        self._savepoints, self._happened = savepoints, happened
+        self._savepoints, self._happened, self._changing = savepoints, happened, changing
         self._has_changed_catalog = False  # in this transaction
         self._room = KeptRoom()
         self.rows: ResultRows | None = None
@@ -195,11 +197,17 @@ class Executor:
         if rows is not None:
             rows.keep()
 
-    def transaction_ends(self) -> None:
-        """What the transaction has changed in the catalog, others see from now on; or it is undone."""
-        if self._has_changed_catalog:
+    @contextmanager
+    def transaction_ending(self) -> Iterator[None]:
+        """Within, what the transaction has changed in the catalog is seen by others, or undone."""
+        with self._while_changing() if self._has_changed_catalog else nullcontext():
             self._has_changed_catalog = False
-            CATALOG.happened()
+            yield
+
+    @contextmanager
+    def _while_changing(self) -> Iterator[None]:
+        with CATALOG.under_way(), self._changing():
+            yield
 
     def drop(self, rows: ResultRows | None) -> None:
         """Rows are not wanted any more."""
@@ -218,15 +226,15 @@ class Executor:
         if kind in _STREAMED:
             return self._streamed(text, parameters, kind)
         meant, kind = self._prepared(text) if kind == Type.EXECUTE else (text, kind)
-        self._con.execute(text, list(parameters) or None)
-        self._happened()
+        changes = kind not in _STREAMED and kind not in _COUNTED
+        self._has_changed_catalog |= changes
+        with self._while_changing() if changes else nullcontext():
+            self._con.execute(text, list(parameters) or None)
+            self._happened()
         if kind not in _STREAMED:
             self._savepoints.wrote()
         if kind in (Type.SET, Type.PREPARE):  # SET VARIABLE, too
             check_held(self._con.raw)
-        if kind not in _STREAMED and kind not in _COUNTED:
-            CATALOG.happened()
-            self._has_changed_catalog = True
         outcome = self._finished(meant, kind)
         if kind in DEFINE and (len(text) > LONG_DEFINITION or tag_of(text) == "CREATE TYPE"):
             check_defined(self._con.raw)

@@ -177,7 +177,6 @@ class Portals:
 
     def close_all(self) -> None:
         """The transaction ends, and all portals with it; cursors that are held are read to their end."""
-        self._executor.transaction_ends()
         for name in list(self._portals):
             self.close(name)
         for name, cursor in list(self.cursors.items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import duckdb
 from relserve_duckdb import Connection
@@ -31,7 +31,9 @@ class Transaction:
         status: b"I" outside of a block, b"T" inside, b"E" inside one that has failed.
         savepoints: of the block.
         is_implicit: the block is that of a text of several statements, which its end ends.
-        when_ended: called with whether what was done in a block now holds.
+        when_begins: called before DuckDB's transaction begins.
+        while_ending: entered while it ends.
+        when_ended: called then with whether what was done in a block now holds.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class Transaction:
         self.is_implicit = False
         self._is_fresh = True  # nothing has run in it
         self.savepoints = Savepoints()
+        self.when_begins: Callable[[], None] = lambda: None
+        self.while_ending: Callable[[], AbstractContextManager[None]] = nullcontext
         self.when_ended: Callable[[bool], None] = lambda commits: None
 
     def begin(self, command: Begin) -> str:
@@ -89,6 +93,7 @@ class Transaction:
     def _start(self, is_read_only: bool | None) -> None:
         if is_read_only is None:
             is_read_only = self._variables.is_on("default_transaction_read_only")
+        self.when_begins()
         self._con.execute(_BEGIN[is_read_only])
         self._variables.begin(is_read_only)
         self._is_fresh = True
@@ -104,20 +109,21 @@ class Transaction:
             return "COMMIT" if command.commits else "ROLLBACK"
         commits = command.commits and self.status == b"T"
         is_read_only = self._variables.is_on("transaction_read_only")
-        try:
-            before()
-            self._shield()
-            self._con.execute("COMMIT" if commits else "ROLLBACK")
-        except Exception:
-            commits = False
-            with suppress(duckdb.Error):
-                self._con.raw.rollback()
-            raise
-        finally:
-            self.status, self.is_implicit = b"I", False
-            self.savepoints.clear()
-            self._variables.end(commits)
-            self.when_ended(commits)
+        with self.while_ending():
+            try:
+                before()
+                self._shield()
+                self._con.execute("COMMIT" if commits else "ROLLBACK")
+            except Exception:
+                commits = False
+                with suppress(duckdb.Error):
+                    self._con.raw.rollback()
+                raise
+            finally:
+                self.status, self.is_implicit = b"I", False
+                self.savepoints.clear()
+                self._variables.end(commits)
+                self.when_ended(commits)
         if command.chains:
             self.begin(Begin(is_read_only, tag="BEGIN"))
         return "COMMIT" if commits else "ROLLBACK"

@@ -136,10 +136,11 @@ class ClientWorker(threading.Thread):
             state.transaction.runs()
             return allowed
 
-        happened = judge.happened if judge is not None else lambda: None
+        of_rights = (judge.happened, judge.changing) if judge is not None else ()
         executor = Executor(
-            con, self._host.catalog, state.facts, check, state.transaction.savepoints, happened
-        )  # fmt: skip
+            con, self._host.catalog, state.facts, check, state.transaction.savepoints, *of_rights
+        )
+        state.transaction.while_ending = executor.transaction_ending
         portals = Portals(executor, variables)
         state.prepared = portals.listed
         granter = Granter(judge, self._host.users, self._say) if judge and self._host.users else None
@@ -162,6 +163,7 @@ class ClientWorker(threading.Thread):
             state.con.raw, store, database, who_is(state.user), known_by(users),
             lambda: state.transaction.status != b"I", lambda: CATALOG.latest,
         )  # fmt: skip
+        state.transaction.when_begins = judge.transaction_begins
         state.transaction.when_ended = judge.transaction_ended
         return judge
 

@@ -44,6 +44,8 @@ class ReadingGuard:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A transaction in which names keep their meaning and nothing is written; it is always ended."""
+        if self._judge is not None:
+            self._judge.transaction_begins()
         self._con.execute("BEGIN TRANSACTION READ ONLY")
         try:
             yield

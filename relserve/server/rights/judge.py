@@ -7,6 +7,7 @@ mean, the client's connection tells (`found`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 
 import duckdb
@@ -51,6 +52,7 @@ class StatementJudge:
         self._con, self._store, self._database, self.who = con, store, database, who
         self._known, self._in_transaction, self._latest = known, in_transaction, latest
         self._macros: tuple[object, list[FoundObject]] = object(), []  # and what they were true of
+        self._began: tuple[object, Rights] | None = None  # what held before the transaction
         self._effects: list[Change] = []  # of the statement that was judged last
         self._pending: list[Change] = []  # of this transaction
 
@@ -68,11 +70,17 @@ class StatementJudge:
         return Finder(self._con, self._database, self._all_macros)
 
     def _all_macros(self, read: Callable[[], list[FoundObject]]) -> list[FoundObject]:
-        """The macros, which DuckDB lists slowly, as long as nobody has changed anything."""
+        """The macros, which DuckDB lists slowly, as long as nobody has changed anything.
+
+        What a transaction sees is true of what was there before it began, and of nothing later.
+        """
         latest = self._latest()
-        if self._macros[0] is not latest:
-            self._macros = latest, read()
-        return self._macros[1]
+        if self._macros[0] is latest:
+            return self._macros[1]
+        macros = read()
+        if self._began is not None and self._began[0] is latest:
+            self._macros = latest, macros
+        return macros
 
     def check(self, allowed: Iterable[Allowed]) -> None:
         """Refuse statements, all of them, for which the user lacks a right.
@@ -80,10 +88,35 @@ class StatementJudge:
         Raises:
             ForbiddenError: in PostgreSQL's words.
         """
-        self._effects = []
-        look = _Statements(self._con, self.finder(), self.rights(), self.who, self._known)
-        for each in allowed:
-            self._effects += look.judged(each)
+        statements, finder = list(allowed), self.finder()
+        if self._began is not None:
+            finder.all("table")  # what the transaction sees is settled before rights and macros are looked at
+        for rights in self._held():
+            look = _Statements(self._con, finder, rights, self.who, self._known)
+            self._effects = [change for each in statements for change in look.judged(each)]
+
+    def _held(self) -> list[Rights]:
+        """All rights under which the names that the transaction sees may stand: those of now come last.
+
+        It sees what others have dropped and renamed since it began, with whose names the rights are gone; and
+        what they have just renamed and the file of rights does not tell yet.
+        """
+        announced = self._store.coming(self._database)  # first: they end when `rights` tells them
+        now = self.rights()
+        held = [reduce(changed, coming, now) for coming in announced]
+        if self._began is not None:
+            held.insert(0, reduce(changed, self._pending, self._began[1]))
+        return [*(each for each in held if each != now), now]
+
+    def transaction_begins(self) -> None:
+        """A transaction is about to begin."""
+        self._began = self._latest(), self._store.rights(self._database)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Within, what was judged last, and the transaction, comes to hold, at first in DuckDB alone."""
+        with self._store.announcing(self._database, [*self._pending, *self._effects]):
+            yield
 
     def happened(self) -> None:
         """The statement that was judged last did what it should."""
@@ -103,6 +136,7 @@ class StatementJudge:
     def transaction_ended(self, commits: bool) -> None:
         """What was changed in it holds for all, or is undone."""
         pending, self._pending = self._pending, []
+        self._began = None
         if commits:
             self._store.change(self._database, pending)
 

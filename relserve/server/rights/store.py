@@ -45,6 +45,7 @@ class RightsStore:
         self._seen: object = None
         self._shared, self._databases = Rights(), Databases()
         self._lock = threading.Lock()
+        self._coming: list[tuple[str, Sequence[Change]]] = []  # by database
         self.rights("")
 
     def rights(self, database: str) -> Rights:
@@ -69,6 +70,23 @@ class RightsStore:
             now = reduce(changed, changes, self._of(shared, databases, database))
             databases[database] = dict(now.entries)
             _save(self._path, now, databases)
+
+    @contextmanager
+    def announcing(self, database: str, changes: Sequence[Change]) -> Iterator[None]:
+        """Within, changes may hold in the database that `rights` does not tell yet."""
+        announced = database, changes
+        with self._lock:
+            self._coming.append(announced)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._coming = [each for each in self._coming if each is not announced]
+
+    def coming(self, database: str) -> list[Sequence[Change]]:
+        """Changes that are announced, of each client."""
+        with self._lock:
+            return [changes for of, changes in self._coming if of == database and changes]
 
     def _of(self, shared: Rights, databases: Databases, database: str) -> Rights:
         return replace(shared, entries=databases.get(database, {}), is_strict=self._is_strict)
