@@ -22,6 +22,7 @@ from relserve.session.likely_spending import size_of
 from relserve.session.prompt_price import expected_output
 from relserve.session.wrapped_engine import WrappedEngine
 
+AT_ONCE = 256  # rows that an engine runs at once which does not tell: vLLM's own default
 POLL_S = 0.05  # between two looks whether claimed tokens are free again
 BYTES, OVERHEAD = 3, 8  # of a token, at least; tokens of a prompt beside its texts
 
@@ -147,7 +148,10 @@ class Metered(WrappedEngine):
         self, submission: Submission, wanted: Sequence[int]
     ) -> AsyncGenerator[list[Reply], None]:
         """The replies to rows whose tokens are claimed; the claims end with them."""
-        claimed, left = sum(wanted), len(wanted)
+        claimed, left = sum(wanted), set(range(len(wanted)))
+        begun = _Begun(submission)
+        if self.asks_before_sending:
+            submission = replace(submission, may_send=begun.may_send)
         try:
             async with aclosing(self._engine.answer(submission)) as batches:
                 async for batch in batches:
@@ -156,10 +160,17 @@ class Metered(WrappedEngine):
                     self._quota.add(self._user.name, used)
                     done = sum(wanted[reply.index] for reply in batch)
                     self._quota.release(self._user.name, done)
-                    claimed, left = claimed - done, left - len(batch)
+                    claimed -= done
+                    left.difference_update(reply.index for reply in batch)
                     yield batch
                     if left:
                         self._check()
+        except (asyncio.CancelledError, GeneratorExit):
+            if not self._sends_batches:  # their rows count when they are sent
+                num_running = getattr(self._engine, "max_num_seqs", None) or AT_ONCE
+                most = begun.num_sent - (len(wanted) - len(left)) if self.asks_before_sending else num_running
+                self._quota.add(self._user.name, begun.tokens(sorted(left)[:most]))
+            raise
         finally:
             self._quota.release(self._user.name, claimed)
 
@@ -217,9 +228,32 @@ def _is_in_batch(reply: Reply) -> bool:
     return reply.failure is not None and reply.failure.kind is FailureKind.IN_BATCH
 
 
+class _Begun:
+    """What an engine has begun of a submission that nobody waits for any more: it has read those prompts."""
+
+    def __init__(self, submission: Submission) -> None:
+        self._submission, self.num_sent = submission, 0
+
+    async def may_send(self, prompt: str) -> str:
+        """See `Submission.may_send`."""
+        why = "" if self._submission.may_send is None else await self._submission.may_send(prompt)
+        self.num_sent += not why
+        return why
+
+    def tokens(self, rows: Sequence[int]) -> int:
+        """About how many tokens the prompts of some rows have."""
+        tokens = _prompt_tokens(self._submission)
+        return sum(tokens[index] for index in rows)
+
+
 def _expected_tokens(submission: Submission) -> list[int]:
     """The tokens of each row by its bytes and its answer's type, as caps count a row of a batch."""
-    same = size_of(submission.lead) / CHARS_A_TOKEN + OVERHEAD + expected_output(submission.sampling)
+    return [tokens + expected_output(submission.sampling) for tokens in _prompt_tokens(submission)]
+
+
+def _prompt_tokens(submission: Submission) -> list[int]:
+    """The tokens of each row's prompt by its bytes."""
+    same = size_of(submission.lead) / CHARS_A_TOKEN + OVERHEAD
     return [round(same + size_of(prompt) / CHARS_A_TOKEN) for prompt in submission.prompts]
 
 

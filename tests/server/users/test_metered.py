@@ -271,6 +271,35 @@ def test_a_stream_that_is_left_ends_that_of_the_engine(quota):
     assert engine.aborted == 2
 
 
+def test_prompts_that_an_engine_has_begun_count_when_their_query_is_left(quota):
+    prompts = ["a" * 40, *["b" * 4000] * 999]
+
+    async def take_one(engine):
+        stream = metered(engine, User("ann"), quota).answer(Submission("r", prompts, Sampling(8)))
+        async for _ in stream:
+            break
+        await stream.aclose()
+
+    spawn(take_one(ScriptedEngine(chunk=1))).result(timeout=PATIENCE_S)
+    of_b = 4000 // 4 + 8
+    assert 256 * of_b <= quota.used("ann") <= 257 * of_b  # of those that waited in the engine none
+
+    class Sending(ScriptedEngine):
+        """Sends three rows at a time, as a server is asked."""
+
+        asks_before_sending = True
+
+        async def answer(self, submission):
+            for prompt in submission.prompts[:3]:
+                assert await submission.may_send(prompt) == ""
+            async for batch in super().answer(submission):
+                yield batch
+
+    before = quota.used("ann")
+    spawn(take_one(Sending(chunk=1))).result(timeout=PATIENCE_S)
+    assert 2 * of_b <= quota.used("ann") - before <= 3 * of_b
+
+
 def test_rows_that_wait_for_tokens_keep_no_room_below_a_cap(clock):
     class Asked(Quota):
         """Tells that it was asked."""
