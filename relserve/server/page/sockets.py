@@ -124,8 +124,8 @@ class HttpSocket(AutoHTTPProtocol):  # type: ignore[valid-type,misc]
         super().on_response_complete()
         if not self._is_busy and not self._is_lost:
             self._sockets.rests(self)
-            if self._reads_head or self._has_more:  # the next request has begun to come
-                self._start_timing()
+            if self._reads_head or self._has_more or self.cycle.more_body:
+                self._start_timing()  # the next request has begun to come, or this one's body goes on
 
     def abort(self) -> None:
         """Hang up."""

@@ -122,7 +122,12 @@ def test_nobody_goes_whose_request_is_being_answered() -> None:
         assert get(f"{address}/")[0] == 200
 
 
-@pytest.mark.parametrize("says", [*HALVES, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT"])
+BODY_GOES_ON = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\nx"  # behind its answer
+
+
+@pytest.mark.parametrize(
+    "says", [*HALVES, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT", BODY_GOES_ON]
+)
 def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, says: bytes) -> None:
     with served(WrittenFacts()) as address:
         kept = asker(address)
