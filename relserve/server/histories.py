@@ -9,6 +9,7 @@ from collections import deque
 from relserve.cache.kept_usage import UsageBook, UsageCounts, UsageKey
 from relserve.session.history import ErrorRecord, History, QueryRecord
 
+MAX_USERS = 10_000  # whose histories are kept: without --users every client may come under another name
 MAX_OWN = 1000  # relQueries of one client that are remembered to count its statements' tokens
 
 
@@ -24,7 +25,11 @@ class Histories:
     def client(self, user: str, is_admin: bool) -> ClientHistory:
         """The history for a new client: records its user's, shows that; an admin's shows everybody's."""
         with self._lock:
-            own = self._of_user.setdefault(user, History(self.usage, user))
+            own = self._of_user.get(user) or History(self.usage, user)
+            self._of_user.pop(user, None)
+            self._of_user[user] = own
+            if len(self._of_user) > MAX_USERS:
+                del self._of_user[next(iter(self._of_user))]  # who has not come for longest
         return ClientHistory(self, own, is_admin)
 
     def new_statement(self) -> int:

@@ -91,7 +91,7 @@ class Server:
         self._histories = Histories(api.new_book(load()))
         self._clients: dict[int, ClientState] = {}
         self._workers: set[ClientWorker] = set()
-        self._rooms = defaultdict[str, InboxRoom](InboxRoom)  # by user
+        self._rooms = defaultdict[str, InboxRoom](InboxRoom)  # by user, while one of their clients is here
         self._waiting: dict[Channel, None] = {}  # who have not said who they are, as they came
         self._pids, self._lock = itertools.count(1), threading.Lock()
         self._is_ending = False
@@ -181,9 +181,7 @@ class Server:
     # Clients come and go; in the loop.
 
     def _channel(self) -> Channel:
-        startup = Startup(
-            self.users, self.tls, self._needs_tls, self._arrived, self._cancel, self._tries,
-        )  # fmt: skip
+        startup = Startup(self.users, self.tls, self._needs_tls, self._arrived, self._cancel, self._tries)
         channel = Channel(startup.take, self._lost)
         if len(self._waiting) >= MAX_WAITING:
             leaving = who_leaves(self._waiting)
@@ -232,7 +230,7 @@ class Server:
 
     def _cancel(self, address: str, pid: int, key: bytes) -> None:
         state = self._clients.get(pid)
-        if self._key_tries.wait_s(address):
+        if not (state is not None and state.is_near(address)) and self._key_tries.wait_s(address):
             log.warning("an address tries many keys to cancel with: %s", address)
         elif state is not None and state.is_key(key):
             state.cancel()
@@ -252,6 +250,8 @@ class Server:
         with self._lock:
             state = self._clients.pop(worker.pid, None)
             self._workers.discard(worker)
+            if all(each.user.name != worker.user.name for each in list(self._workers)):
+                self._rooms.pop(worker.user.name, None)
         if state is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended, and its timers with it
                 self._loop.call_soon_threadsafe(state.disarm)

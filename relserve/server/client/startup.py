@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from relserve.errors import ProtocolError
 from relserve.server.client.channel import BROKEN, Channel, Frame
 from relserve.server.users.tries import Tries
-from relserve.server.users.users import User, Users
+from relserve.server.users.users import MAX_NAME_BYTES, User, Users
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.backend import ErrorFields
 from relserve.server.wire.faults import fields_of
@@ -113,6 +113,8 @@ class Startup:
                 "28000",
             )
         if self.users is None:
+            if len(name.encode()) > MAX_NAME_BYTES:
+                raise ProtocolError(f"the name of a user has at most {MAX_NAME_BYTES} bytes", "28000")
             self._let_in(channel, User(name, verifier="", is_admin=True))
             return
         known = self.users.find(name)

@@ -21,6 +21,7 @@ from relserve.server.client.notices import Say
 from relserve.server.client.transaction import Transaction
 from relserve.server.client.variables import SessionVariables
 from relserve.server.histories import ClientHistory
+from relserve.server.users.tries import network_of
 from relserve.server.users.users import User
 from relserve.server.wire import backend
 from relserve.server.wire.backend import ErrorFields
@@ -159,6 +160,10 @@ class ClientState:
     def is_key(self, key: bytes) -> bool:
         """Whether a request to cancel knows the client's key."""
         return secrets.compare_digest(self.key, key)
+
+    def is_near(self, address: str) -> bool:
+        """Whether an address is of the client's own network: who guesses keys there keeps it from nothing."""
+        return network_of(address) == self.channel.network
 
     def terminate(self) -> None:
         """Stop the statement that runs, and hang up; in the loop."""

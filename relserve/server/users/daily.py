@@ -26,7 +26,10 @@ class DailyCaps:
     def limit(self, user: User) -> None:
         """A user connects, with these limits."""
         with self._lock:
-            limits = self._limits[user.name] = Limits(user.rows_per_day, None, user.cost_per_day)
+            limits = Limits(user.rows_per_day, None, user.cost_per_day)
+            self._limits.pop(user.name, None)
+            if not limits.is_open:  # without --users there is no end of names
+                self._limits[user.name] = limits
             if user.name in self._caps:
                 self._caps[user.name].limits = limits
 
@@ -44,7 +47,8 @@ class DailyCaps:
                 if (used := usage.spent(name, day)) is None:  # nothing of the day was counted here
                     used = usage.of_day(name, day)
                     keep(_amounts(used))
-                cap = SpendingCap(self._limits[name], f"user {name} today", _amounts(used), keep)
+                limits = self._limits.get(name, Limits())
+                cap = SpendingCap(limits, f"user {name} today", _amounts(used), keep)
                 self._caps[name] = cap
             return cap
 

@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 from tests.server.client.conftest import Serve, connect
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
@@ -131,3 +131,17 @@ def test_nobody_changes_the_catalog(serve: Serve, text: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         con.execute(text)
     assert con.execute("SELECT '_pg', version()").fetchone()
+
+
+def test_without_users_nothing_of_made_up_names_stays(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relserve.server.histories.MAX_USERS", 3)
+    server = serve(max_connections=10)
+    stays = connect(server, user="stays")
+    for number in range(5):
+        connect(server, user=f"name{number}").close()
+    wait_until(lambda: set(server._rooms) == {"stays"})
+    assert set(server._histories._of_user) == {"name2", "name3", "name4"}
+    assert not server._database._daily._limits
+    assert stays.execute("SELECT count(*) FROM llm_queries()").fetchone() == (0,)
+    with pytest.raises(psycopg.OperationalError, match="at most 63 bytes"):
+        connect(server, user="x" * 64)

@@ -11,7 +11,7 @@ import pytest
 
 from relserve.engines.scripted import ScriptedEngine
 from tests.server.client.conftest import Serve, connect
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, act_when, wait_until
 
 STARTUP = b"user\0ann\0database\0memory\0\0"
 LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
@@ -183,3 +183,15 @@ def test_the_next_part_of_a_portal_can_be_stopped(serve: Serve) -> None:
     client.sendall(message(b"E", b"p\0\0\0\0\0") + message(b"S", b""))
     assert b"57014" in read_until_ready(client)
     client.close()
+
+
+def test_who_guesses_keys_beside_a_client_does_not_keep_it_from_cancelling(serve: Serve) -> None:
+    server = serve()
+    con = connect(server, autocommit=True)
+    for _ in range(200):
+        server._key_tries.wrong("127.0.0.1")
+    assert server._key_tries.wait_s("127.0.0.1")
+    stops = act_when(lambda: [each for each in server.clients() if each.text == LONG], con.cancel_safe)
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        con.execute(LONG)
+    stops.join(PATIENCE_S)
