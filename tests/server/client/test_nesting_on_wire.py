@@ -58,7 +58,7 @@ def test_brackets_that_do_not_match_are_a_syntax_error(serve: Serve) -> None:
 def test_long_texts_are_checked_one_at_a_time_and_short_ones_beside_them(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = f"SELECT {', '.join(['1'] * 5000)} /* copy */"
+    long = f"SELECT length('{'x' * 2 * SHORT}')"
     checking, most, goes_on = [0], [0], threading.Event()
 
     def watched(con: object, text: str, *more: object) -> list[Allowed]:
@@ -74,9 +74,11 @@ def test_long_texts_are_checked_one_at_a_time_and_short_ones_beside_them(
     server = serve()
     with ThreadPoolExecutor(4) as pool:
         clients = [connect(server, autocommit=True) for _ in range(4)]
-        asked = [pool.submit(lambda con: len(con.execute(long).fetchone()), con) for con in clients]
-        wait_until(lambda: sum(each.text == long for each in server.clients()) == 4 and checking[0])
-        assert connect(server).execute("SELECT 1").fetchone() == (1,)
-        goes_on.set()
-        assert [each.result(PATIENCE_S) for each in asked] == [5000] * 4
+        asked = [pool.submit(lambda con: con.execute(long).fetchone(), con) for con in clients]
+        try:
+            wait_until(lambda: sum(each.statement == long for each in server.clients()) == 4 and checking[0])
+            assert connect(server).execute("SELECT 1").fetchone() == (1,)
+        finally:
+            goes_on.set()
+        assert [each.result(PATIENCE_S) for each in asked] == [(2 * SHORT,)] * 4
     assert most[0] == 1
