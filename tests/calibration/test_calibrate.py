@@ -167,7 +167,7 @@ def test_a_file_elsewhere_is_told_with_the_setting_that_names_it(
     assert CostModel.load(out).prefill(1000) == pytest.approx(TRUE.prefill(1000))
 
 
-@pytest.mark.long
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_a_run_on_the_tiny_model_measures_steps_and_hidden_states(tmp_path: Path) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")

@@ -265,7 +265,7 @@ def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyP
     assert "5.3 M" in dict(lines(page))["parameters"]
 
 
-@pytest.mark.long
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_a_folder_without_a_template(folder: Path) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")
@@ -296,7 +296,7 @@ def test_an_unknown_architecture_says_so(folder: Path) -> None:
     assert "Traceback" not in said
 
 
-@pytest.mark.long
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_ctrl_c_leaves_no_engine(tmp_path: Path) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")

@@ -46,7 +46,7 @@ def script(model_path: Path, tmp_path: Path, ending: str) -> str:
     return SCRIPT.format(tests=here, model=str(model_path), log=str(tmp_path / "engine.log")) + ending
 
 
-@pytest.mark.long
+@pytest.mark.engine_of_its_own
 @pytest.mark.performance
 @pytest.mark.vllm
 def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, tmp_path, limit_s):
