@@ -15,7 +15,7 @@ from relserve.engines.loop import spawn
 from tests.local_fleet import START_S, are_up
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm]
 
 PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(150)]
 

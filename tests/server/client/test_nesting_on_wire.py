@@ -28,7 +28,6 @@ TEXTS = {
 }
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("extended", [False, True], ids=["simple", "extended"])
 def test_a_text_that_is_nested_too_deep_is_refused_at_once(serve: Serve, extended: bool) -> None:
     con = connect(serve(), autocommit=True)

@@ -25,7 +25,6 @@ from tests.waiting import PATIENCE_S, wait_until
 pytestmark = [
     pytest.mark.engine_of_its_own,
     pytest.mark.vllm,
-    pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread
 ]
 FOR_LONG: Any = {"max_tokens": 1500, "extra_body": {"ignore_eos": True}}
