@@ -11,7 +11,7 @@ from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300  # in which an engine starts, too: beside other tests that took 70 s
 
 
 def submission_of(

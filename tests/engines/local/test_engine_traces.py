@@ -52,7 +52,7 @@ pytestmark = [
 ]  # fmt: skip
 
 
-LONGEST_S = 240.0
+LONGEST_S = 400.0
 
 
 class Program(NamedTuple):
