@@ -72,7 +72,8 @@ class RelRecord(RelState):
 
     def count_running(self) -> None:
         """Bring up to date what the running rows have still to compute and to give."""
-        left, last = self.lengths.expected_left, len(self.lengths.expected_left) - 1
+        left = self.lengths.expected_left
+        last = len(left) - 1
         num_decoding = prefill_left = 0
         most, least, total = -1, last, 0.0
         for request in self.running.values():
@@ -226,11 +227,17 @@ class RowLedger:
         row = self._rows.get(request.request_id)
         if row is None:
             return
+        rel, was_running, awaits = row.rel, row.is_running, awaits_input(request)
+        if not (was_running or row.is_paused or awaits) and row.waiting_tokens == request.num_tokens:
+            self._changed[rel.rel_id] = rel  # counted as it is, as a row that has just come
+            return
         self._take_out(row)
+        if was_running and not rel.running:
+            rel.count_running()
         row.waiting_tokens = request.num_tokens  # kept, for a token may still come in while it waits
-        if awaits_input(request):
+        if awaits:
             row.is_paused = True
-            row.rel.num_paused += 1
+            rel.num_paused += 1
         else:
             self._add_waiting(row)
 
@@ -267,18 +274,21 @@ class RowLedger:
         if given:
             rel.most_output = max(rel.most_output, given)
             rel.lengths.ended(given, is_whole=not aborted and given < row.request.max_tokens)
+        was_running = row.is_running
         self._take_out(row)
         rel.num_past_core += row.last_token_s is None
         rel.num_aborted, rel.num_finished = rel.num_aborted + aborted, rel.num_finished + (not aborted)
         rel.last_active_s = now_s
-        if rel.num_resident == 0:
-            # After an abort no more rows come; else those announced may still be on their way.
-            if aborted or rel.num_arrived >= rel.num_announced:
-                self._forget(rel)
-            else:
-                rel.believe()
-                self._idle[rel.rel_id] = rel
-                self._forget_lingering(now_s)
+        # After an abort no more rows come; else those announced may still be on their way.
+        if not rel.num_resident and (aborted or rel.num_arrived >= rel.num_announced):
+            self._forget(rel)
+            return
+        if was_running and not rel.running:
+            rel.count_running()
+        if not rel.num_resident:
+            rel.believe()
+            self._idle[rel.rel_id] = rel
+            self._forget_lingering(now_s)
 
     def _go_on(self, row: _Row) -> None:
         """A further piece of a streamed input came; the row can be admitted if it had paused for it."""
@@ -313,12 +323,12 @@ class RowLedger:
         self._changed[rel.rel_id] = rel
         if not rel.running:
             del self._running[rel.rel_id]
-            rel.count_running()
 
     def _forget(self, rel: RelRecord) -> None:
         self._idle.pop(rel.rel_id, None)
         self._changed.pop(rel.rel_id, None)
         del self.active[rel.rel_id]
+        rel.lengths.rest()
         if rel.is_known:
             self._gone.append(rel.rel_id)
             if rel.num_aborted:

@@ -263,3 +263,24 @@ def test_a_cap_that_a_row_exceeds_is_given_up():
     assert left[:2] == [2, 1]
     assert min(left[2:]) > 1
     assert 700 < rel.output_cap <= 2 * 701
+
+
+def test_rows_that_left_or_wait_again_show_nothing_more_of_their_kind_and_who_left_has_no_new_table():
+    ledger, learner = RowLedger(), LengthLearner()
+    ledger.lengths_of = learner.of
+    answered, aborted, preempted = rows = [row_of(rid, max_tokens=100) for rid in "abc"]
+    for row in rows:
+        ledger.arrive(row, RelTag(f"rel {row.request_id}", 1, 100, kind="k"), 0.0)
+        row.is_prefill_chunk, row.num_output_tokens = False, 5
+    ledger.run("abc", 0.0)
+    ledger.news()
+    assert learner.kinds["k"].alive.sum() == 3
+    left = [ledger.active["rel a"].lengths, ledger.active["rel b"].lengths]
+    tables = [lengths.expected_left for lengths in left]
+    ledger.end(answered.request_id, 1.0)
+    ledger.end(aborted.request_id, 1.0, aborted=True)
+    assert learner.kinds["k"].alive.sum() == 1
+    assert all(lengths.expected_left is table for lengths, table in zip(left, tables, strict=True))
+    ledger.wait(preempted)
+    assert learner.kinds["k"].alive.sum() == 0
+    assert ledger.active["rel c"].max_decode_left == 0

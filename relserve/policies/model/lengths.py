@@ -60,6 +60,9 @@ class RelLengths(Protocol):
         Gives whether what is told of a row by what it has given may be other than before.
         """
 
+    def rest(self) -> None:
+        """None of its rows goes on any more: they show nothing of their kind."""
+
     def allow(self, cap: int) -> None:
         """A row may give up to so many tokens."""
 
@@ -94,6 +97,9 @@ class CapLengths:
         if most >= len(self.expected_left):
             self.allow(DISBELIEF * (most + 1))
         return True
+
+    def rest(self) -> None:
+        """See `RelLengths.rest`."""
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""
@@ -240,9 +246,10 @@ class LearntLengths:
 
     def renew(self, most: int, given: Given) -> bool:
         """See `RelLengths.renew`; does nothing while there is little news."""
-        num_new = 0 if self._kind is None else self._kind.num_ended - self._num_known
+        num_known, num_ended = self._num_known, 0 if self._kind is None else self._kind.num_ended
         top = (most + 1).bit_length() if most >= 0 else -1
-        if num_new <= RENEW_AFTER * self._num_known and top == self._top and not self.is_outdated:
+        has_news = num_ended - num_known > RENEW_AFTER * num_known
+        if top == self._top and not has_news and (num_ended or not self.is_outdated):  # of all kinds
             return False
         self._top = top
         if self._own is None and most < 0:  # nothing of it has run
@@ -255,14 +262,19 @@ class LearntLengths:
             self._take(self._learner.of_one_row(most, self._limit))
             return True
         own, kind = self._levels()
-        kind.alive -= own.alive
-        own.alive[:] = 0.0
+        self.rest()
         for tokens, num_rows in rows:
             own.alive[bin_of(tokens + 1)] += num_rows
         kind.alive += own.alive
         hazards = own.hazards(kind.hazards(self._learner.hazards(), GENERAL_ROWS), KIND_ROWS)
         self._take(LengthTable.of(hazards, self._limit, kind.longest))
         return True
+
+    def rest(self) -> None:
+        """See `RelLengths.rest`."""
+        if self._own is not None and self._kind is not None:
+            self._kind.alive -= self._own.alive
+            self._own.alive[:] = 0.0
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""

@@ -83,8 +83,8 @@ class RelQueryOrder(Generic[R]):
         return float(self._values[self._slot_of[rel.rel_id]]), rel.arrival_s, rel.rel_id
 
     def sort(self, rels: Collection[R]) -> list[R]:
-        """Some of them, most urgent first."""
-        if len(self._values) <= FEW:
+        """Some of them, most urgent first; many of one chunk are taken from all in order."""
+        if len(self._values) <= FEW or FEW < len(rels) <= len(self._values) <= FIRST_CHUNK:
             wanted = {rel.rel_id for rel in rels}
             return [rel for rel in self if rel.rel_id in wanted]
         if len(rels) <= FEW:

@@ -10,7 +10,7 @@ from relserve.policies.scheduling.background import BackgroundRows
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.due import DeadlineStanding, DueTimes, standing_of
 from relserve.policies.scheduling.guard import Guard
-from relserve.policies.scheduling.load import ArrivingLoad
+from relserve.policies.scheduling.load import LOOK_BACK, ArrivingLoad
 from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
@@ -102,10 +102,12 @@ class SchedulingPolicy:
             self.load.clear()
             counted = list(book.active.values())
         if counted:
-            alone = alone_s(book)
-            for slot in sorted(counted, key=book.arrival_s.__getitem__):
-                if not book.states[slot].is_ordinary:
-                    self.load.add(book.states[slot].rel_id, book.arrival_s[slot], alone[slot])
+            alone, states = alone_s(book), book.states
+            slots = sorted(
+                [slot for slot in counted if not states[slot].is_ordinary], key=book.arrival_s.__getitem__
+            )
+            for slot in slots[-LOOK_BACK:]:
+                self.load.add(states[slot].rel_id, book.arrival_s[slot], alone[slot])
         self._later = self.load.of(view.now_s, float(shared_s(book).sum()))
 
     def candidates(self, view: StepView, order: RelQueryOrder[RelState]) -> list[PrefillCandidate]:

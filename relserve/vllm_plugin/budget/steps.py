@@ -99,12 +99,11 @@ class StepBudgets:
 
     def arrive(self, request: HostRequest) -> None:
         """A request that the ledger knows is about to be queued."""
-        now_s = time.monotonic()
         ttft_s, tpot_s = limits_of(request, self._defaults)
         if (math.isfinite(ttft_s) or math.isfinite(tpot_s)) and request.request_id not in self.rows:
             rel = self._ledger.rel_of(request)
             self._rels[rel.rel_id] += 1
-            self.rows[request.request_id] = Limited(request, rel, now_s, ttft_s, tpot_s)
+            self.rows[request.request_id] = Limited(request, rel, time.monotonic(), ttft_s, tpot_s)
             self._num_ttft += math.isfinite(ttft_s)
 
     def token(self, request_id: str) -> None:
