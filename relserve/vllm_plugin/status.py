@@ -114,10 +114,10 @@ class Publisher:
         num_running = len(scheduler.running)
         rels: list[RelStatus] = []
         if len(scheduler.ledger):  # else those that linger for announced rows would seem stuck
-            order = active.values() if steering is None else steering.queue.order or active.values()
-            ids = (rel.rel_id for rel in order if rel.rel_id in active)
+            order = () if steering is None else steering.queue.order  # empty after a policy failed, too
+            ids = (rel.rel_id for rel in order or active.values() if rel.rel_id in active)
             first = [active[rel_id] for rel_id in islice(ids, MAX_RELS)]
-            outlooks = repeat(None) if steering is None else steering.planner.outlooks(first)
+            outlooks = steering.planner.outlooks(first) if steering is not None and order else repeat(None)
             rels = [_status_of(rel, outlook, now_s) for rel, outlook in zip(first, outlooks, strict=False)]
         return EngineStatus(
             pid=self._pid, started=self._started, model=self._model, variant=self._variant,

@@ -90,6 +90,8 @@ class Query:
 def num_kept(folder: Path) -> int:
     with sqlite3.connect(folder / FILE_NAME) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchall():
+            return 0  # killed before the first commit
         return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
 

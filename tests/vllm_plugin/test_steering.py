@@ -88,6 +88,10 @@ def test_a_policy_that_fails_ends_no_request_and_is_told_of_once(
     assert [record.message for record in caplog.records if "policy failed" in record.message] == [
         "the scheduling policy failed; from now on steps are vLLM's own"
     ]
+    late = testing.MadeUpArrival(0, "late-0", [7] * 40, 4, {"rel_id": "late", "rel_rows": 1})
+    scheduler.add_request(late.request())
+    scheduler.schedule()
+    assert [rel.rel_id for rel in scheduler.publisher.snapshot(scheduler, time.monotonic()).rels] == ["late"]
 
 
 def test_stock_is_step_identical_to_vllm() -> None:
