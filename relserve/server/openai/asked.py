@@ -271,7 +271,8 @@ def _check_grammars(body: Mapping[str, Any]) -> None:
                 if why := why_refused(f"the {field}", counts):
                     raise bad_request(f"{name}: {why}", name)
             if counted := next((each for each in COUNTING if part.get(each)), None):
-                num_properties = len(part.get("properties") or ())
+                properties = part.get("properties")
+                num_properties = len(properties) if isinstance(properties, dict) else 0
                 if num_properties > MOST_COUNTED:
                     raise bad_request(
                         f"{name}: {counted} of an object with {num_properties:,} properties; the most is "

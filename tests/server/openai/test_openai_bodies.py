@@ -250,3 +250,10 @@ def test_objects_of_many_properties_that_are_counted_are_refused(gateway, upstre
         chat(gateway.client(), extra_body={"structured_outputs": {"json": json.dumps(schema(51))}})
     chat(gateway.client(), extra_body={"structured_outputs": {"json": schema(50)}})
     assert len(upstream.asked) == 1
+
+
+@pytest.mark.parametrize("properties", [5, True, None, "a" * 51])
+def test_properties_that_are_no_object_are_for_the_engine_to_refuse(gateway, upstream, properties):
+    schema = {"type": "object", "properties": properties, "minProperties": 1}
+    chat(gateway.client(), extra_body={"structured_outputs": {"json": schema}})
+    assert len(upstream.asked) == 1
