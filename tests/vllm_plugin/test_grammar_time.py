@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from relserve.vllm_plugin.grammar_time import FREE_S, TOKEN_S, GrammarTime, bound_time, timed
+from relserve.vllm_plugin.grammar_time import FREE_S, TOKEN_S, GrammarTime, Masking, bound_time, timed
 from tests.clocks import read_here
 
 
@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_an_ordinary_grammar_never_ends_a_request(clock: list[float]) -> None:
-    grammar = timed(Slow(clock, TOKEN_S / 4, TOKEN_S / 2), GrammarTime())
+    grammar = timed(Slow(clock, TOKEN_S / 4, TOKEN_S / 2), GrammarTime(), Masking())
     for _ in range(5_000):
         grammar.fill_bitmask([Row([0])], 0)
         assert grammar.accept_tokens("a", [1])
@@ -54,7 +54,7 @@ def test_the_requests_of_a_slow_grammar_end_together(
     clock: list[float], accepting_s: float, filling_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     spent = GrammarTime()
-    first, second = (timed(Slow(clock, accepting_s, filling_s), spent) for _ in range(2))
+    first, second = (timed(Slow(clock, accepting_s, filling_s), spent, Masking()) for _ in range(2))
     most = round(FREE_S / 0.1) + 2
     num_accepted = 0
     first.fill_bitmask([Row([0])], 0)
@@ -85,3 +85,24 @@ def test_time_is_remembered_by_grammar_when_its_requests_have_ended(clock: list[
     bare = SimpleNamespace()
     bound_time(bare)
     assert vars(bare) == {}
+
+
+def test_a_draft_is_not_refused_while_masks_are_computed(clock: list[float]) -> None:
+    """vLLM 0.26 to 0.29 takes it for an error of its own, and the engine dies."""
+    grammar: Any = Slow(clock, 0.0, 2 * FREE_S)
+    accepted = []
+
+    def grammar_bitmask(tokens: list[int]) -> None:
+        for token in tokens:
+            grammar.fill_bitmask([Row([0])], 0)
+            accepted.append(grammar.accept_tokens("a", [token]))
+
+    manager = SimpleNamespace(_create_grammar=lambda request: grammar, grammar_bitmask=grammar_bitmask)
+    bound_time(manager)
+    key = SimpleNamespace(structured_output_key=("regex", "(a+)+"))
+    manager._create_grammar(SimpleNamespace(structured_output_request=key))
+    manager.grammar_bitmask([1, 2])
+    assert accepted == [True, True]
+    manager.grammar_bitmask([1, 13])
+    assert accepted[2:] == [True, False]
+    assert not grammar.accept_tokens("a", [1])
