@@ -2,7 +2,8 @@
 
 vLLM computes what a grammar allows between two steps, for one row after another. An ordinary grammar takes
 0.05 to 0.3 ms a token. One with many ways to read the same text, such as `((((a+)+)+)+)+`, takes 100 ms, and
-no limit on its size tells it from the others.
+no limit on its size tells it from the others. Neither does one on its counts: over 262,144 tokens a mask of
+`[a-z ]{0,5000}` takes 5 ms, and one of `[^\n]{1,2000}` 73 ms.
 """
 
 from __future__ import annotations
