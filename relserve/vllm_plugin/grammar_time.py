@@ -17,22 +17,31 @@ from relserve.vllm_plugin.quoting import make_grammars
 
 logger = logging.getLogger(__name__)
 
-FREE_S = 0.5  # CPU time that all requests with one grammar have in any case: the first masks take longest
-TOKEN_S = 0.005  # and for each token of their answers
+TOKEN_S = 0.005  # CPU time that a token may take with a vocabulary of this size; a mask has all of it
+VOCABULARY = 32_768
+FREE_S = 0.5  # by which all requests with one grammar may be late in any case: the first masks take longest
 MAX_KEPT = 256  # grammars whose time is remembered when their requests have ended
-TOO_SLOW = "Grammar takes too long for request %s: %.1f s of CPU time for %d tokens. Terminating request."
+TOO_SLOW = "Grammar takes too long for request %s: over %.0f ms a token. Terminating request."
 
 
 class GrammarTime:
-    """CPU time of all requests with one grammar, in seconds."""
+    """How late all requests with one grammar are, in seconds of CPU time.
 
-    def __init__(self) -> None:
-        self.spent_s, self.num_tokens = 0.0, 0
+    Args:
+        token_s: what a token may take.
+    """
+
+    def __init__(self, token_s: float) -> None:
+        self.token_s, self._late_s = token_s, 0.0
+
+    def spend(self, seconds: float, num_tokens: int = 0) -> None:
+        """It took so long to compute masks, or to accept tokens; those that take less are nobody's credit."""
+        self._late_s = max(0.0, self._late_s + seconds - self.token_s * num_tokens)
 
     @property
     def is_over(self) -> bool:
         """Whether these requests are to end."""
-        return self.spent_s > FREE_S + TOKEN_S * self.num_tokens
+        return self._late_s > FREE_S
 
 
 class Masking:
@@ -59,8 +68,12 @@ class Masking:
 
 def bound_time(manager: Any) -> None:
     """Have vLLM's manager of grammars end the requests whose grammar takes too long, with an error."""
-    time_of = lru_cache(MAX_KEPT)(lambda kind, grammar: GrammarTime())
     masking = Masking()
+
+    @lru_cache(MAX_KEPT)
+    def time_of(kind: Any, grammar: str) -> GrammarTime:
+        size = manager.vllm_config.model_config.get_vocab_size()
+        return GrammarTime(TOKEN_S * max(1.0, size / VOCABULARY))
 
     def by(theirs: Any) -> Any:
         def make(request: Any) -> Any:
@@ -80,12 +93,11 @@ def timed(grammar: Any, spent: GrammarTime, masking: Masking) -> Any:
 
     def accept_tokens(request_id: str, tokens: list[int]) -> bool:
         if spent.is_over and not masking.is_on:
-            logger.error(TOO_SLOW, request_id, spent.spent_s, spent.num_tokens)
+            logger.error(TOO_SLOW, request_id, 1000 * spent.token_s)
             return False
         start_s = time.thread_time()
         is_accepted = bool(accept(request_id, tokens))
-        spent.spent_s += time.thread_time() - start_s
-        spent.num_tokens += len(tokens)
+        spent.spend(time.thread_time() - start_s, len(tokens))
         return is_accepted
 
     def fill_bitmask(bitmask: Any, index: int) -> None:
@@ -94,7 +106,7 @@ def timed(grammar: Any, spent: GrammarTime, masking: Masking) -> Any:
             return
         start_s = time.thread_time()
         fill(bitmask, index)
-        spent.spent_s += time.thread_time() - start_s
+        spent.spend(time.thread_time() - start_s)
 
     grammar.accept_tokens, grammar.fill_bitmask = accept_tokens, fill_bitmask
     return grammar

@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_an_ordinary_grammar_never_ends_a_request(clock: list[float]) -> None:
-    grammar = timed(Slow(clock, TOKEN_S / 4, TOKEN_S / 2), GrammarTime(), Masking())
+    grammar = timed(Slow(clock, TOKEN_S / 4, TOKEN_S / 2), GrammarTime(TOKEN_S), Masking())
     for _ in range(5_000):
         grammar.fill_bitmask([Row([0])], 0)
         assert grammar.accept_tokens("a", [1])
@@ -53,7 +53,7 @@ def test_an_ordinary_grammar_never_ends_a_request(clock: list[float]) -> None:
 def test_the_requests_of_a_slow_grammar_end_together(
     clock: list[float], accepting_s: float, filling_s: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    spent = GrammarTime()
+    spent = GrammarTime(TOKEN_S)
     first, second = (timed(Slow(clock, accepting_s, filling_s), spent, Masking()) for _ in range(2))
     most = round(FREE_S / 0.1) + 2
     num_accepted = 0
@@ -71,8 +71,36 @@ def test_the_requests_of_a_slow_grammar_end_together(
     assert "Grammar takes too long for request a.1: " in caplog.text
 
 
+def test_quick_tokens_are_no_credit_for_slow_ones(clock: list[float]) -> None:
+    spent = GrammarTime(TOKEN_S)
+    spent.spend(0.0, 100_000)
+    spent.spend(0.9 * FREE_S, 1)
+    assert not spent.is_over
+    spent.spend(0.2 * FREE_S)
+    assert spent.is_over
+
+
+def managing(vocabulary: int = 8192, **parts: Any) -> Any:
+    """vLLM's manager of grammars, as far as it is touched."""
+    config = SimpleNamespace(model_config=SimpleNamespace(get_vocab_size=lambda: vocabulary))
+    return SimpleNamespace(vllm_config=config, **parts)
+
+
+@pytest.mark.parametrize(("vocabulary", "num_accepted"), [(8192, 25), (151_936, 200)])
+def test_a_mask_of_a_large_vocabulary_may_take_longer(
+    vocabulary: int, num_accepted: int, clock: list[float]
+) -> None:
+    """Here 23 ms, as `([a-z]{1,20} ){0,100}` takes over 151,936 tokens."""
+    manager = managing(vocabulary, _create_grammar=lambda request: Slow(clock, 0.023, 0.0))
+    bound_time(manager)
+    key = SimpleNamespace(structured_output_key=("regex", "([a-z]{1,20} ){0,100}"))
+    grammar = manager._create_grammar(SimpleNamespace(structured_output_request=key))
+    accepted = [grammar.accept_tokens("a", [1]) for _ in range(200)]
+    assert abs(sum(accepted) - num_accepted) <= 5
+
+
 def test_time_is_remembered_by_grammar_when_its_requests_have_ended(clock: list[float]) -> None:
-    manager = SimpleNamespace(_create_grammar=lambda request: Slow(clock, 1.0, 0.0))
+    manager = managing(_create_grammar=lambda request: Slow(clock, 1.0, 0.0))
     bound_time(manager)
 
     def made(grammar: str) -> Any:
@@ -97,7 +125,7 @@ def test_a_draft_is_not_refused_while_masks_are_computed(clock: list[float]) -> 
             grammar.fill_bitmask([Row([0])], 0)
             accepted.append(grammar.accept_tokens("a", [token]))
 
-    manager = SimpleNamespace(_create_grammar=lambda request: grammar, grammar_bitmask=grammar_bitmask)
+    manager = managing(_create_grammar=lambda request: grammar, grammar_bitmask=grammar_bitmask)
     bound_time(manager)
     key = SimpleNamespace(structured_output_key=("regex", "(a+)+"))
     manager._create_grammar(SimpleNamespace(structured_output_request=key))
