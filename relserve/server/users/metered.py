@@ -168,8 +168,9 @@ class Metered(WrappedEngine):
         except (asyncio.CancelledError, GeneratorExit):
             if not self._sends_batches:  # their rows count when they are sent
                 num_running = getattr(self._engine, "max_num_seqs", None) or AT_ONCE
-                most = begun.num_sent - (len(wanted) - len(left)) if self.asks_before_sending else num_running
-                self._quota.add(self._user.name, begun.tokens(sorted(left)[:most]))
+                sent = [n for n in left if n < begun.num_sent]  # they are asked about in order
+                running = sent if self.asks_before_sending else sorted(left)[:num_running]
+                self._quota.add(self._user.name, begun.tokens(running))
             raise
         finally:
             self._quota.release(self._user.name, claimed)

@@ -9,12 +9,12 @@ import pytest
 
 import relserve
 from relserve.api import new_session
-from relserve.call.relquery import Sampling, Submission
+from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import EngineDeadError, ForbiddenError, ModelError, QuotaError
+from relserve.errors import EngineDeadError, Failure, FailureKind, ForbiddenError, ModelError, QuotaError
 from relserve.server.users.metered import metered, metered_finder
 from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
@@ -297,6 +297,21 @@ def test_prompts_that_an_engine_has_begun_count_when_their_query_is_left(quota):
 
     before = quota.used("ann")
     spawn(take_one(Sending(chunk=1))).result(timeout=PATIENCE_S)
+    assert 2 * of_b <= quota.used("ann") - before <= 3 * of_b
+
+    class HoldingBack(Sending):
+        """Answers first those that it may not send."""
+
+        async def answer(self, submission):
+            for prompt in submission.prompts[:3]:
+                assert await submission.may_send(prompt) == ""
+            rest = range(3, len(submission.prompts))
+            yield [Reply(n, None, Failure(FailureKind.CAP, "over the cap")) for n in rest]
+            async for batch in ScriptedEngine.answer(self, submission.part(range(3), None)):
+                yield batch
+
+    before = quota.used("ann")
+    spawn(take_one(HoldingBack(chunk=1))).result(timeout=PATIENCE_S)
     assert 2 * of_b <= quota.used("ann") - before <= 3 * of_b
 
 
