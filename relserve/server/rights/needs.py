@@ -90,16 +90,13 @@ class _Walk:
         kind = kind if isinstance(kind, str) else None  # of a value, as that of USING SAMPLE, it is a tree
         skipped = {"cte_map"}
         if kind == "BASE_TABLE":
-            path = _path(node)
-            self._read(path, seen)
-            if folded(path[-1]) in _COUNTING and path[0] != CATALOG:
-                self._found.calls.add(COUNTS)
+            self._read(_path(node), seen)
         elif kind in _WRITES:
             skipped |= self._written(str(kind), node)
         elif kind == "COPY_QUERY_NODE":
             info = node["info"]
             if info.get("table"):
-                self._found.tables.append(("SELECT", _path(info)))
+                self._read(_path(info))
         elif kind == "TABLE_FUNCTION":
             self._call_of_table(node["function"])
         elif kind == "RECURSIVE_CTE_NODE":
@@ -112,9 +109,11 @@ class _Walk:
             if key not in skipped:
                 self.into(value, seen)
 
-    def _read(self, path: Path, seen: frozenset[str]) -> None:
+    def _read(self, path: Path, seen: frozenset[str] = frozenset()) -> None:
         if len(path) > 1 or folded(path[0]) not in seen:
             self._found.tables.append(("SELECT", path))
+            if folded(path[-1]) in _COUNTING and path[0] != CATALOG:
+                self._found.calls.add(COUNTS)
 
     def _written(self, kind: str, node: Mapping[str, Any]) -> set[str]:
         """Needs of the table that is changed; gives what of the node is no table that is read."""
@@ -137,7 +136,8 @@ class _Walk:
             for text in _texts(call.get("arguments") or [], name in _NAMED and not self._in_macro):
                 path = parts_of(text or "")
                 self._found.is_hidden |= not path
-                self._found.tables += [("SELECT", path)] if path else []
+                if path:
+                    self._read(path)
 
 
 def _path(node: Mapping[str, Any]) -> Path:

@@ -55,6 +55,8 @@ def test_explain_analyze_measures_what_reads_and_changes_rows(eve: Client, text:
 @pytest.mark.parametrize(
     "text",
     ["FROM duckdb_tables()", "SELECT estimated_size FROM system.main.duckdb_tables", "FROM counts()",
+     "FROM query_table('duckdb_tables')", "FROM query_table(['pg_class'])",
+     "FROM histogram(duckdb_tables, estimated_size)", "SUMMARIZE duckdb_tables",
      "MERGE INTO shown USING duckdb_tables() t ON false "
      "WHEN NOT MATCHED THEN INSERT VALUES (t.estimated_size)"],
 )  # fmt: skip
@@ -70,6 +72,7 @@ def test_how_many_rows_there_are_is_told_to_who_may_read_all(eve: Client, root: 
     root.execute("GRANT SELECT ON sizes TO eve")
     assert said(eve, "SELECT estimated_size FROM sizes WHERE table_name = 'secret'") == "[(1,)]"
     assert said(eve, "SELECT reltuples FROM pg_class WHERE relname = 'secret'") == "[(-1.0,)]"
+    assert said(eve, "WITH duckdb_tables AS (SELECT 1) FROM duckdb_tables") == "[(1,)]"
     for text in ("SHOW TABLES", "FROM information_schema.tables", "FROM pg_tables", "FROM duckdb_columns()"):
         assert "secret" in said(eve, text)
 
