@@ -20,6 +20,10 @@ class ServerChanges:
         """No other object as long as nothing has changed, nor is about to."""
         return object() if self._num_under_way else self._latest
 
+    def happened(self) -> None:
+        """Some client has changed something, which others see later."""
+        self._latest = object()
+
     @contextmanager
     def under_way(self) -> Iterator[None]:
         """Within, some client changes something, which others may see before this ends."""

@@ -71,6 +71,7 @@ class Executor:
     Args:
         check: the statements of a text; raises where the user may not run them.
         savepoints: told after a statement that may have written something.
+        in_transaction: whether others see what a statement does only later.
         happened: called when the statement that was checked last has done what it should.
         changing: entered while what was checked last, or the transaction, comes to hold for others.
 
@@ -85,11 +86,13 @@ class Executor:
         facts: Facts,
         check: Callable[[str], Sequence[Allowed]],
         savepoints: Savepoints,
+        in_transaction: Callable[[], bool],
         happened: Callable[[], None] = lambda: None,
         changing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
-        self._savepoints, self._happened, self._changing = savepoints, happened, changing
+        self._savepoints, self._in_transaction = savepoints, in_transaction
+        self._happened, self._changing = happened, changing
         self._has_changed_catalog = False  # in this transaction
         self._room = KeptRoom()
         self.rows: ResultRows | None = None
@@ -228,9 +231,11 @@ class Executor:
         meant, kind = self._prepared(text) if kind == Type.EXECUTE else (text, kind)
         changes = kind not in _STREAMED and kind not in _COUNTED
         self._has_changed_catalog |= changes
-        with self._while_changing() if changes else nullcontext():
+        with self._while_changing() if changes and not self._in_transaction() else nullcontext():
             self._con.execute(text, list(parameters) or None)
             self._happened()
+        if changes:
+            CATALOG.happened()
         if kind not in _STREAMED:
             self._savepoints.wrote()
         if kind in (Type.SET, Type.PREPARE):  # SET VARIABLE, too

@@ -31,7 +31,7 @@ class Transaction:
         status: b"I" outside of a block, b"T" inside, b"E" inside one that has failed.
         savepoints: of the block.
         is_implicit: the block is that of a text of several statements, which its end ends.
-        when_begins: called before DuckDB's transaction begins.
+        when_begun: called when DuckDB's transaction has begun, which is undone where it raises.
         while_ending: entered while it ends.
         when_ended: called then with whether what was done in a block now holds.
     """
@@ -44,9 +44,13 @@ class Transaction:
         self.is_implicit = False
         self._is_fresh = True  # nothing has run in it
         self.savepoints = Savepoints()
-        self.when_begins: Callable[[], None] = lambda: None
+        self.when_begun: Callable[[], None] = lambda: None
         self.while_ending: Callable[[], AbstractContextManager[None]] = nullcontext
         self.when_ended: Callable[[bool], None] = lambda commits: None
+
+    def is_open(self) -> bool:
+        """Whether what is done now holds later, or is undone."""
+        return self.status != b"I"
 
     def begin(self, command: Begin) -> str:
         """BEGIN; gives the tag."""
@@ -81,7 +85,7 @@ class Transaction:
                     "0A000" if is_read_only else "25001",
                 )
             self._con.execute("ROLLBACK")
-            self._con.execute(_BEGIN[is_read_only])
+            self._begin(is_read_only)
             self._variables.reads_only(is_read_only)
 
     def runs(self) -> None:
@@ -93,10 +97,17 @@ class Transaction:
     def _start(self, is_read_only: bool | None) -> None:
         if is_read_only is None:
             is_read_only = self._variables.is_on("default_transaction_read_only")
-        self.when_begins()
-        self._con.execute(_BEGIN[is_read_only])
+        self._begin(is_read_only)
         self._variables.begin(is_read_only)
         self._is_fresh = True
+
+    def _begin(self, is_read_only: bool) -> None:
+        self._con.execute(_BEGIN[is_read_only])
+        try:
+            self.when_begun()
+        except Exception:
+            self._con.raw.rollback()
+            raise
 
     def warn_outside(self, what: str) -> None:
         """Tell the client that a statement did nothing, for no block has begun."""

@@ -138,8 +138,9 @@ class ClientWorker(threading.Thread):
 
         of_rights = (judge.happened, judge.changing) if judge is not None else ()
         executor = Executor(
-            con, self._host.catalog, state.facts, check, state.transaction.savepoints, *of_rights
-        )
+            con, self._host.catalog, state.facts, check, state.transaction.savepoints,
+            state.transaction.is_open, *of_rights,
+        )  # fmt: skip
         state.transaction.while_ending = executor.transaction_ending
         portals = Portals(executor, variables)
         state.prepared = portals.listed
@@ -161,9 +162,9 @@ class ClientWorker(threading.Thread):
         database = str(state.con.raw.execute(_DATABASE).fetchall()[0][0])
         judge = StatementJudge(
             state.con.raw, store, database, who_is(state.user), known_by(users),
-            lambda: state.transaction.status != b"I", lambda: CATALOG.latest,
+            state.transaction.is_open, lambda: CATALOG.latest,
         )  # fmt: skip
-        state.transaction.when_begins = judge.transaction_begins
+        state.transaction.when_begun = judge.transaction_began
         state.transaction.when_ended = judge.transaction_ended
         return judge
 

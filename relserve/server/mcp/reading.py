@@ -44,10 +44,10 @@ class ReadingGuard:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A transaction in which names keep their meaning and nothing is written; it is always ended."""
-        if self._judge is not None:
-            self._judge.transaction_begins()
         self._con.execute("BEGIN TRANSACTION READ ONLY")
         try:
+            if self._judge is not None:
+                self._judge.transaction_began()
             yield
         finally:
             self._con.execute("ROLLBACK")

@@ -30,6 +30,7 @@ _FREE = frozenset(  # they read and change no table
     "begin start commit end rollback abort deallocate use reset checkpoint force vacuum analyze attach "
     "detach load install prepare explain execute".split()
 )
+_LOOK = "SELECT system.main.count(*) FROM system.main.duckdb_schemas()"  # into all databases
 _PREPARED = "SELECT name, statement FROM system.main.duckdb_prepared_statements()"
 
 
@@ -52,7 +53,8 @@ class StatementJudge:
         self._con, self._store, self._database, self.who = con, store, database, who
         self._known, self._in_transaction, self._latest = known, in_transaction, latest
         self._macros: tuple[object, list[FoundObject]] = object(), []  # and what they were true of
-        self._began: tuple[object, Rights] | None = None  # what held before the transaction
+        self._began: object = None  # what was latest before the transaction saw anything
+        self._seen: list[Rights] = []  # what held just before that, and just after
         self._effects: list[Change] = []  # of the statement that was judged last
         self._pending: list[Change] = []  # of this transaction
 
@@ -78,7 +80,7 @@ class StatementJudge:
         if self._macros[0] is latest:
             return self._macros[1]
         macros = read()
-        if self._began is not None and self._began[0] is latest:
+        if self._began is latest:
             self._macros = latest, macros
         return macros
 
@@ -89,28 +91,37 @@ class StatementJudge:
             ForbiddenError: in PostgreSQL's words.
         """
         statements, finder = list(allowed), self.finder()
-        if self._began is not None:
-            finder.all("table")  # what the transaction sees is settled before rights and macros are looked at
+        if self._seen and not self.who.is_admin:
+            finder.all("table")  # before rights and macros are looked at: others may change them now
         for rights in self._held():
             look = _Statements(self._con, finder, rights, self.who, self._known)
             self._effects = [change for each in statements for change in look.judged(each)]
 
+    def _now(self) -> list[Rights]:
+        """What holds now, and what would with what others have just changed; without this transaction's own.
+
+        DuckDB shows others a new name before the file of rights tells it.
+        """
+        announced = self._store.coming(self._database)  # first: they end when `rights` tells them
+        now = self._store.rights(self._database)
+        return [*(reduce(changed, coming, now) for coming in announced), now]
+
     def _held(self) -> list[Rights]:
         """All rights under which the names that the transaction sees may stand: those of now come last.
 
-        It sees what others have dropped and renamed since it began, with whose names the rights are gone; and
-        what they have just renamed and the file of rights does not tell yet.
+        It sees what others have dropped and renamed since it began, with whose names the rights are gone.
         """
-        announced = self._store.coming(self._database)  # first: they end when `rights` tells them
-        now = self.rights()
-        held = [reduce(changed, coming, now) for coming in announced]
-        if self._began is not None:
-            held.insert(0, reduce(changed, self._pending, self._began[1]))
-        return [*(each for each in held if each != now), now]
+        held: list[Rights] = []
+        for rights in [*self._seen, *self._now()][::-1]:
+            held += [rights] if rights not in held else []
+        return [reduce(changed, self._pending, each) for each in reversed(held)]
 
-    def transaction_begins(self) -> None:
-        """A transaction is about to begin."""
-        self._began = self._latest(), self._store.rights(self._database)
+    def transaction_began(self) -> None:
+        """A transaction has just begun; what it sees is settled now, where DuckDB would as it first looks."""
+        self._began, self._seen = self._latest(), self._now()
+        if not self.who.is_admin:
+            self._con.execute(_LOOK).fetchall()
+            self._seen += self._now()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -136,7 +147,7 @@ class StatementJudge:
     def transaction_ended(self, commits: bool) -> None:
         """What was changed in it holds for all, or is undone."""
         pending, self._pending = self._pending, []
-        self._began = None
+        self._began, self._seen = None, []
         if commits:
             self._store.change(self._database, pending)
 
