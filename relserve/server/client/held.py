@@ -18,7 +18,7 @@ SELECT system.main.sum(size) FROM (
 )
 """
 DEFINED = f"""
-SELECT system.main.sum(system.main.strlen(text) + coalesce(system.main.strlen(comment), 0)) FROM (
+SELECT system.main.sum(system.main.strlen(system.main.concat(text, comment))) FROM (
     SELECT database_name, sql AS text, comment FROM system.main.duckdb_tables()
     UNION ALL SELECT database_name, sql, comment FROM system.main.duckdb_views() WHERE NOT internal
     UNION ALL SELECT database_name, '', comment FROM system.main.duckdb_columns() WHERE NOT internal
