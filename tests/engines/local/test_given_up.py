@@ -12,6 +12,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.flight import MAX_WHY
 from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, TOO_SLOW, grammar_error, why_refused
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.loop import spawn
@@ -67,6 +68,7 @@ def test_the_log_tells_of_a_grammar_that_takes_too_long(tmp_path: Path) -> None:
         + "\n"
     )
     assert grammar_error(log, 0, "rel-1-2.3") == TOO_SLOW
+    assert len(TOO_SLOW) <= MAX_WHY
     assert grammar_error(log, 0, "rel-1-2.33") == grammar_error(log, 0, "el-1-2.3") == ""
 
 
