@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -52,7 +52,10 @@ class Locked:
         self._con = open_locked(":memory:", prepare=attach_catalog)
         catalog = Catalog(self._con, lambda: pa.table({}), lambda connection, pid, kind: False)
         self._con.execute(TABLES)
-        self._executor = Executor(cast(Any, None), catalog, LockedClientFacts(), self._check, cast(Any, None))
+        nothing: Any = None
+        self._executor = Executor(
+            nothing, catalog, LockedClientFacts(), self._check, nothing, in_transaction=lambda: False
+        )
         self._catalog = catalog
 
     def says(self, text: str) -> LockVerdict:
