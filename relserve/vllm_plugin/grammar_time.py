@@ -17,7 +17,7 @@ from relserve.vllm_plugin.quoting import make_grammars
 
 logger = logging.getLogger(__name__)
 
-TOKEN_S = 0.005  # CPU time that a token may take with a vocabulary of this size; a mask has all of it
+TOKEN_S = 0.005  # CPU time that a mask, or accepting a token, may take with a vocabulary of this size
 VOCABULARY = 32_768
 FREE_S = 0.5  # by which all requests with one grammar may be late in any case: the first masks take longest
 MAX_KEPT = 256  # grammars whose time is remembered when their requests have ended
@@ -34,8 +34,11 @@ class GrammarTime:
     def __init__(self, token_s: float) -> None:
         self.token_s, self._late_s = token_s, 0.0
 
-    def spend(self, seconds: float, num_tokens: int = 0) -> None:
-        """It took so long to compute masks, or to accept tokens; those that take less are nobody's credit."""
+    def spend(self, seconds: float, num_tokens: int = 1) -> None:
+        """A mask, or so many tokens accepted, took so long; what takes less is no credit for later.
+
+        Each has its allowance at once: masks of all rows come before the first of their tokens.
+        """
         self._late_s = max(0.0, self._late_s + seconds - self.token_s * num_tokens)
 
     @property

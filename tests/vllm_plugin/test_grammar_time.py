@@ -74,10 +74,18 @@ def test_the_requests_of_a_slow_grammar_end_together(
 def test_quick_tokens_are_no_credit_for_slow_ones(clock: list[float]) -> None:
     spent = GrammarTime(TOKEN_S)
     spent.spend(0.0, 100_000)
-    spent.spend(0.9 * FREE_S, 1)
+    spent.spend(0.9 * FREE_S)
     assert not spent.is_over
     spent.spend(0.2 * FREE_S)
     assert spent.is_over
+
+
+def test_masks_of_a_thousand_rows_before_their_tokens_end_none(clock: list[float]) -> None:
+    spent = GrammarTime(TOKEN_S)
+    rows = [timed(Slow(clock, 0.0, TOKEN_S / 2), spent, Masking()) for _ in range(1000)]
+    for row in rows:
+        row.fill_bitmask([Row([0])], 0)
+    assert all(row.accept_tokens("a", [1]) for row in rows)
 
 
 def managing(vocabulary: int = 8192, **parts: Any) -> Any:

@@ -16,16 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result"
 DENIED = "42501 permission denied for table secret"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("rights")) as server:
-        yield server
-
-
 @pytest.fixture
-def root(server: Server) -> Iterator[Client]:
+def root(rights_server: Server) -> Iterator[Client]:
     """An admin, whose tables are gone after the test."""
-    with client(server, "root") as con:
+    with client(rights_server, "root") as con:
         yield con
         for kind in ("view", "table"):
             for (name,) in con.execute(
@@ -35,14 +29,14 @@ def root(server: Server) -> Iterator[Client]:
 
 
 @pytest.fixture
-def ann(server: Server) -> Iterator[Client]:
-    with client(server, "ann") as con:
+def ann(rights_server: Server) -> Iterator[Client]:
+    with client(rights_server, "ann") as con:
         yield con
 
 
 @pytest.fixture
-def bob(server: Server) -> Iterator[Client]:
-    with client(server, "bob") as con:
+def bob(rights_server: Server) -> Iterator[Client]:
+    with client(rights_server, "bob") as con:
         yield con
 
 
@@ -161,9 +155,9 @@ def test_a_role_has_a_name_that_nobody_else_has(root):
     assert said(root, "DROP ROLE clerks") == "DROP ROLE"
 
 
-def test_a_read_only_user_changes_nothing(root, server):
+def test_a_read_only_user_changes_nothing(root, rights_server):
     root.execute("CREATE TABLE t AS SELECT 1 AS a")
-    with client(server, "reader") as reader:
+    with client(rights_server, "reader") as reader:
         assert said(reader, "FROM t") == "[(1,)]"
         for text in ("INSERT INTO t VALUES (2)", "DELETE FROM t", "COPY t FROM STDIN"):
             assert said(reader, text) == "42501 permission denied for table t"
@@ -221,7 +215,7 @@ def test_rights_outlive_the_server_and_end_with_the_user(tmp_path):
         assert said(bob, "FROM secret") == DENIED
 
 
-def test_the_documentation_is_right(root, ann, bob, server):
+def test_the_documentation_is_right(root, ann, bob, rights_server):
     page = (Path(__file__).parents[3] / "docs" / "rights.md").read_text("utf-8")
     for text in (
         "CREATE TABLE orders AS SELECT 'de' AS country, 2 AS price",
@@ -235,7 +229,7 @@ def test_the_documentation_is_right(root, ann, bob, server):
     assert said(ann, "DELETE FROM orders") == "42501 permission denied for table orders"
     assert said(bob, "SELECT * FROM orders, customers") == "[('de', 3, 1)]"
     assert said(bob, "FROM hr.salaries") == "42501 permission denied for schema hr"
-    with client(server, "reader") as reader:
+    with client(rights_server, "reader") as reader:
         assert said(reader, "FROM turnover") == "[('de', Decimal('3'))]"
         assert said(reader, "FROM orders") == "42501 permission denied for table orders"
     for text in ("DROP SCHEMA hr CASCADE", "DROP VIEW turnover", "DROP TABLE orders", "DROP TABLE customers"):
