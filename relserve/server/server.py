@@ -93,8 +93,7 @@ class Server:
         self._workers: set[ClientWorker] = set()
         self._rooms = defaultdict[str, InboxRoom](InboxRoom)  # by user, while one of their clients is here
         self._waiting: dict[Channel, None] = {}  # who have not said who they are, as they came
-        self._pids, self._lock = itertools.count(1), threading.Lock()
-        self._is_ending = False
+        self._pids, self._lock, self._is_ending = itertools.count(1), threading.Lock(), False
         self._database = ServerDatabase(
             options, self._activity, self._signal, self._prepared, self.quota, self.salts, engine
         )
@@ -203,9 +202,10 @@ class Server:
             raise ProtocolError(full, "53300")
         self._database.check_name(arrived.parameters.get("database", ""), arrived.user)
         self._waiting.pop(channel, None)
-        channel.hand_over(self._rooms[arrived.user.name])
         worker = ClientWorker(self, channel, arrived, next(self._pids))
-        self._workers.add(worker)
+        with self._lock:  # else the user's last other client, who leaves now, would take the room along
+            channel.hand_over(self._rooms[arrived.user.name])
+            self._workers.add(worker)
         worker.start()
 
     def _is_full_for(self, user: User) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import socket
 import struct
+from collections import defaultdict
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from relserve.server.client.inbox_room import InboxRoom
+from relserve.server.server import Server
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 from tests.server.client.conftest import Serve, connect
@@ -145,3 +148,28 @@ def test_without_users_nothing_of_made_up_names_stays(serve: Serve, monkeypatch:
     assert stays.execute("SELECT count(*) FROM llm_queries()").fetchone() == (0,)
     with pytest.raises(psycopg.OperationalError, match="at most 63 bytes"):
         connect(server, user="x" * 64)
+
+
+class LeavingRooms(defaultdict[str, InboxRoom]):
+    """Rooms of a server whose clients leave as a room is looked up, if no lock forbids it."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(InboxRoom)
+        self.server = server
+
+    def __getitem__(self, name: str) -> InboxRoom:
+        room = super().__getitem__(name)
+        if not self.server._lock.locked():
+            for worker in list(self.server._workers):
+                self.server.leaves(worker)
+        return room
+
+
+def test_all_clients_of_a_user_share_one_room_whoever_leaves_meanwhile(serve: Serve) -> None:
+    server = serve()
+    server._rooms = LeavingRooms(server)
+    clients = [connect(server, user="ann") for _ in range(3)]
+    assert {worker._channel._room for worker in server._workers} == {server._rooms["ann"]}
+    for client in clients:
+        client.close()
+    wait_until(lambda: not server._rooms)
