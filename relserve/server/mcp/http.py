@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
@@ -23,6 +24,7 @@ from relserve.server.users.users import User, Users
 
 logger = logging.getLogger(__name__)
 
+BODY_S = 60.0  # within which a request's body must have come; the SDK bounds its size
 MOST_SESSIONS = 1000  # of a user's, opened in an hour and not ended; the SDK ends who rests for half an hour
 _SESSION = b"mcp-session-id"
 
@@ -35,10 +37,10 @@ def http_app(made: MCPServer[Any], users: Users | None, host: str) -> ASGIApp:
             machine's own names are answered.
     """
     if users is None:
-        return made.streamable_http_app(host="127.0.0.1")
+        return _BodyInTime(made.streamable_http_app(host="127.0.0.1"))
     keyless = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # a web page has no key
     app = made.streamable_http_app(host=host, transport_security=keyless)
-    guarded = RequireAuthMiddleware(_FewSessions(app), [])
+    guarded = RequireAuthMiddleware(_FewSessions(_BodyInTime(app)), [])
     return _WithLifespan(app, AuthenticationMiddleware(guarded, backend=BearerAuthBackend(_Keys(users))))
 
 
@@ -78,6 +80,39 @@ class _WithLifespan:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         inner = self._app if scope["type"] == "lifespan" else self._guarded
         await inner(scope, receive, send)
+
+
+class _BodyInTime:
+    """Refuses a request whose body does not come to its end: it would keep its socket."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        until = asyncio.get_running_loop().time() + BODY_S
+        is_whole = is_late = False
+
+        async def receiving() -> Message:
+            nonlocal is_whole, is_late
+            try:
+                async with asyncio.timeout_at(None if is_whole else until):
+                    message = await receive()
+            except TimeoutError:
+                is_late = True
+                told = PlainTextResponse(f"the body did not come within {BODY_S:g} s\n", 408)
+                await told(scope, receive, send)
+                return {"type": "http.disconnect"}
+            is_whole = is_whole or not message.get("more_body", False)
+            return message
+
+        async def sending(message: Message) -> None:
+            if not is_late:
+                await send(message)
+
+        await self._app(scope, receiving, sending)
 
 
 class _FewSessions:

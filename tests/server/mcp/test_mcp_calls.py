@@ -24,7 +24,7 @@ from relserve.server.users.users import User
 from relserve.session.caps import Limits
 from tests.server.mcp.agents import served, shop, told
 from tests.server.openai.conftest import Book, book  # noqa: F401 (a fixture)
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 SLOW = "SELECT count(llm('Say {review}', review)) FROM reviews"
 
@@ -149,6 +149,37 @@ def test_a_user_opens_so_many_sessions(
     with served(ScriptedEngine(), database=shop(tmp_path), read_only=True, users=book.path) as here:
         assert [status(ann, ends=True) for _ in range(4)] == [200] * 4
         assert [status(ann), status(ann), status(ann), status(bob)] == [200, 200, 429, 200]
+
+
+@pytest.mark.cells(1)
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_a_body_that_does_not_end_keeps_no_socket(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch, has_keys: bool  # noqa: F811
+) -> None:  # fmt: skip
+    """Nor does one cost the calls of others anything."""
+    key = book.add("ann") if has_keys else None
+    options: dict[str, Any] = {"users": book.path} if has_keys else {}
+    with served(ScriptedEngine(), database=shop(tmp_path), read_only=True, **options) as here:
+        url = httpx2.URL(here.url)
+        head = f"POST {url.path} HTTP/1.1\r\nHost: {url.host}:{url.port}\r\nContent-Length: 1000\r\n"
+        head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        head += f"Authorization: Bearer {key}\r\n\r\n" + "{"
+
+        async def scene() -> Any:
+            async with here.client(key) as client:
+                monkeypatch.setattr("relserve.server.mcp.http.BODY_S", 0.5)
+                monkeypatch.setattr("relserve.server.page.sockets.HEAD_S", 0.5)
+                reader, writer = await asyncio.open_connection(url.host, url.port)
+                writer.write(head.encode())
+                async with asyncio.timeout(PATIENCE_S):
+                    said = (await reader.read()).decode()
+                assert said.startswith("HTTP/1.1 408 ")
+                assert "the body did not come within 0.5 s" in said
+                writer.close()
+                monkeypatch.undo()
+                return await told(client, "query", sql="SELECT count(*) FROM reviews")
+
+        assert asyncio.run(scene())["rows"] == [[500]]
 
 
 @pytest.mark.long
