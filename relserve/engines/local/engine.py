@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STOP_S = 2.0  # how long an engine may take to end by itself; it has nothing to save
+STOP_S = 2.0  # how long an engine may take to end by itself; what it has learnt is saved every few seconds
 STOP_AT_EXIT_S = 0.5  # the same when the interpreter ends
 NO_TEMPLATE = (
     "has no chat template: prompts go to it as they are, and typed answers may be no better than chance; "
