@@ -167,6 +167,7 @@ def test_a_slow_disk_holds_up_no_step_and_the_end_only_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_released = threading.Event()
+    monkeypatch.setattr("relserve.vllm_plugin.background_file.CLOSE_S", 0.5)
     monkeypatch.setattr("relserve.vllm_plugin.background_file.os.replace", lambda *_: is_released.wait(60))
     kept = KeptLengths(tmp_path / FOLDER / "m.json", every_s=0.0)
     began = time.monotonic()

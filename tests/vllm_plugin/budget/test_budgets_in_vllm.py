@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from relserve.tiny import MODEL_DIR
 from tests.clocks import read_here
 from tests.modules import later
 from tests.vllm_plugin.budget.random_budgets import RandomBudgets
-from tests.waiting import Limit
 
 pytestmark = pytest.mark.vllm
 testing = later("lab.made_up_worker")
@@ -250,27 +248,25 @@ def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture, nam
     assert "a token within 1e-06 ms" in lines[0]
 
 
-@pytest.mark.performance
-def test_an_engine_that_turns_ten_times_slower_is_followed(limit_s: Limit) -> None:
+def test_an_engine_that_turns_ten_times_slower_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model inside the scheduler is right again after a few steps, at whatever speed."""
-    scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
+    scheduler, now = testing.scheduler_of(MODEL, "stock", False, 200), [0.0]
+    read_here(monkeypatch, lambda: now[0], "monotonic")
     for arrival in plain(8, 20, 500, "a", **LIMITS):
         scheduler.add_request(arrival.request())
     worker, model = testing.MadeUpWorker(), scheduler.budgets.policy.model
 
-    def steps(number: int, pause_s: float) -> None:
+    def steps(number: int, seconds: float) -> float:
         for _ in range(number):
             output = scheduler.schedule()
             result = worker.execute(output)
-            time.sleep(pause_s)
+            now[0] += seconds
             testing.deliver(scheduler, output, result, testing.WorkerRun())
+        scheduler.learner.flush()
+        return float(model.predict(np.array([Work(0, 0, 8, 8 * 100.0)], dtype=float))[0])
 
-    work = np.array([Work(0, 0, 8, 8 * 100.0)], dtype=float)
-    steps(150, 0.004)
-    before_s = float(model.predict(work)[0])
-    assert 0.004 < before_s < limit_s(0.008)
-    steps(30, 0.04)
-    assert 0.036 < float(model.predict(work)[0]) < limit_s(0.06)
+    assert steps(150, 0.004) == pytest.approx(0.004, rel=0.1)
+    assert steps(30, 0.04) == pytest.approx(0.04, rel=0.1)
 
 
 def test_the_status_tells_of_budgets() -> None:
