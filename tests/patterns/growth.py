@@ -12,13 +12,13 @@ import sys
 import time
 import tracemalloc
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.patterns.collected import Pattern, Tree
-from tests.patterns.near_misses import Family, families
+from tests.patterns.near_misses import Family, families, repeats
 from tests.patterns.tables import in_tables
 
 FEW = (8, 12, 15, 17, 19, 21, 23, 26, 30, 40, 60)  # repeats: what is slow here doubles with each, or nearly
@@ -29,6 +29,8 @@ QUICK_S = 0.006  # what takes less for a long text is linear: it takes no step f
 MOST_GROWTH = 64.0  # linear is 16, quadratic 256
 MOST_BYTES = 20  # that are held for a character; where `re` may go back, it keeps more than a hundred
 TRIES = 3
+# From one match to the next, to the end. The first keeps none of them: what it holds is what a search holds.
+THROUGH = ("finditer", "findall", "split", "sub", "subn")
 
 
 def main() -> None:
@@ -38,9 +40,16 @@ def main() -> None:
     _say({"patterns": len(listed), "unknown": unknown})
     for pattern in listed:
         _say({"at": pattern.place})
-        for method in pattern.methods:
+        for method in different(pattern.methods) if repeats(pattern.text, pattern.flags) else ():
             if (found := slow(pattern, method)) is not None:
                 _say({"slow": pattern.place, "method": method, "pattern": str(pattern.text), **found})
+
+
+def different(methods: Sequence[str]) -> list[str]:
+    """Those of some methods that try a pattern in other ways: all that go through a text are as one."""
+    through = [method for method in THROUGH if method in methods][:1]
+    covered = {*THROUGH, "search"} if through == ["finditer"] else {*THROUGH}
+    return [*through, *(method for method in methods if method not in covered)]
 
 
 def slow(pattern: Pattern, method: str) -> dict[str, Any] | None:

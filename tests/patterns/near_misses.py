@@ -64,6 +64,25 @@ def families(pattern: str | bytes, flags: int) -> Iterator[Family]:
             yield Family(head, body, tail)
 
 
+def repeats(pattern: str | bytes, flags: int) -> bool:
+    """Whether anything in a pattern may stand more than once.
+
+    Else a try takes no more steps than it has branches, whatever the text: its time grows as the text does.
+    """
+    text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+    return _may_repeat(parser.parse(text, flags))
+
+
+def _may_repeat(tree: Any) -> bool:
+    for op, argument in list(tree):
+        name = str(op)
+        if name == "GROUPREF_EXISTS" or (name.endswith("_REPEAT") and argument[1] > 1):
+            return True
+        if any(_may_repeat(part) for part in _inner(name, argument)):
+            return True
+    return False
+
+
 def _repeated(items: Sequence[Any], heads: list[str]) -> Iterator[tuple[str, str]]:
     """What stands before each part that may repeat, and forms of that part, mixed with each other."""
     for i, item in enumerate(items):

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import relserve
-from tests.patterns.collected import Pattern
-from tests.patterns.growth import slow
+from tests.patterns.collected import CALLS, Pattern
+from tests.patterns.growth import different, slow
+from tests.patterns.near_misses import repeats
 from tests.patterns.tables import FILES
 
 ROOT = Path(relserve.__file__).parents[1]
@@ -71,3 +72,21 @@ def test_what_backtracks_is_found(text: str, method: str) -> None:
 )
 def test_what_does_not_is_left_alone(text: str, method: str) -> None:
     assert slow(Pattern("here", text, 0, (method,)), method) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a|b", False), ("(a)?b", False), ("(?P<q>['\"])x(?P=q)", False), (r"\bcost\b|pa(y|id)", False),
+        ("a*", True), ("(?:x(a|b{0,9}))", True), ("a++", True), ("(?>a+?)", True), ("(?=(?:ab)+)c", True),
+        ("(a)?(?(1)b+|c)", True),
+    ],
+)  # fmt: skip
+def test_what_repeats_nothing_is_told_from_what_does(text: str, expected: bool) -> None:
+    assert repeats(text, 0) is expected
+
+
+def test_one_method_is_tried_of_those_that_go_through_a_text() -> None:
+    assert different(CALLS) == ["finditer", "match", "fullmatch"]
+    assert different(("fullmatch", "search")) == ["fullmatch", "search"]
+    assert different(("search", "sub", "split")) == ["split", "search"]
