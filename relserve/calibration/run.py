@@ -91,12 +91,13 @@ def measure(
     reported: dict[str, Any] = {}  # later words over earlier ones
     order = dict(path=path, engine_args=dict(engine_args), seconds=seconds, cache=cache)
     try:
-        worker.stdin.write(json.dumps(order) + "\n")
-        worker.stdin.flush()
-        for line in worker.stdout:
-            message = json.loads(line)
-            reported |= message
-            tell(message)
+        with worker.stdout, worker.stdin:
+            worker.stdin.write(json.dumps(order) + "\n")
+            worker.stdin.flush()
+            for line in worker.stdout:
+                message = json.loads(line)
+                reported |= message
+                tell(message)
     except BrokenPipeError:
         pass  # it died; the log says why
     finally:
