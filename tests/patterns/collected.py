@@ -38,15 +38,16 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         files = [path for each in ROOTS for path in sorted((root / each).rglob("*.py"))]
-        self._trees = {str(path.relative_to(root)): ast.parse(path.read_text("utf-8")) for path in files}
-        self._constants = {place: _constants(tree) for place, tree in self._trees.items()}
-        self._methods = {place: _used(tree) for place, tree in self._trees.items()}
+        trees = {str(path.relative_to(root)): ast.parse(path.read_text("utf-8")) for path in files}
+        self._nodes = {place: list(ast.walk(tree)) for place, tree in trees.items()}  # a walk takes a second
+        self._constants = {place: _constants(tree) for place, tree in trees.items()}
+        self._methods = {place: _used(nodes) for place, nodes in self._nodes.items()}
 
     def patterns(self) -> tuple[list[Pattern], list[str]]:
         """All patterns, and the places of those whose text only a run tells."""
         found, unknown = [], []
-        for place, tree in self._trees.items():
-            for node in ast.walk(tree):
+        for place, nodes in self._nodes.items():
+            for node in nodes:
                 if (called := _function(node)) is None or not isinstance(node, ast.Call):
                     continue
                 where = f"{place}:{node.lineno}"
@@ -55,7 +56,7 @@ class Tree:
                 except Unknown:
                     unknown.append(where)
                     continue
-                methods = (called,) if called != "compile" else self._methods_of(tree, node, place)
+                methods = (called,) if called != "compile" else self._methods_of(node, place)
                 found.append(Pattern(where, text, flags, methods))
         return found, unknown
 
@@ -101,7 +102,7 @@ class Tree:
         """The module and name of a module's constant, which may come from another one."""
         if name in self._constants[place]:
             return place, name
-        for node in ast.walk(self._trees[place]):
+        for node in self._nodes[place]:
             if isinstance(node, ast.ImportFrom) and node.module:
                 for each in node.names:
                     if (each.asname or each.name) == name:
@@ -117,8 +118,8 @@ class Tree:
         names = [each.attr for part in given for each in ast.walk(part) if isinstance(each, ast.Attribute)]
         return int(sum({getattr(re, name) for name in names}))
 
-    def _methods_of(self, tree: ast.Module, call: ast.Call, place: str) -> tuple[str, ...]:
-        for node in ast.walk(tree):
+    def _methods_of(self, call: ast.Call, place: str) -> tuple[str, ...]:
+        for node in self._nodes[place]:
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is call:
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
                 name = getattr(target, "id", None) or getattr(target, "attr", "")
@@ -136,10 +137,10 @@ def _function(node: ast.AST) -> str | None:
     return None
 
 
-def _used(tree: ast.Module) -> dict[str, set[str]]:
+def _used(nodes: list[ast.AST]) -> dict[str, set[str]]:
     """By the names of compiled patterns, the methods that a module calls on them."""
     used: dict[str, set[str]] = defaultdict(set)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in CALLS:
             if isinstance(node.value, ast.Name):
                 used[node.value.id].add(node.attr)
