@@ -45,7 +45,7 @@ class RayHead:
         command = [
             sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--num-cpus=0",
             f"--temp-dir={folder}", f"--object-store-memory={STORE_BYTES}", "--include-dashboard=false",
-            "--include-log-monitor=false", "--disable-usage-stats", "--block",
+            "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats", "--block",
         ]  # fmt: skip
         guard = [sys.executable, "-m", "relserve.engines.fleet.guard", str(os.getpid()), str(folder)]
         self._guard = subprocess.Popen(

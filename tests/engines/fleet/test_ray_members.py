@@ -231,6 +231,7 @@ def asked_fleet(file: Path) -> FleetEngine:
     fleet = own_engine(name, path_of(name), Settings(), said.append)
     assert isinstance(fleet, FleetEngine)
     with relserve.connect(engine=fleet, progress=False) as connection:
+        connection.execute("SET enable_progress_bar = false")  # on stdout, where a statement takes long
         rows = connection.execute(
             "SELECT count(*), count(llm_filter('Is number {} a nice beer?', i)) FROM range(400) t(i)"
         ).fetchone()
@@ -318,12 +319,14 @@ def test_an_owner_that_is_killed_leaves_no_process_and_no_file(tmp_path: Path, l
     command = [sys.executable, "-c", OWNER, str(tmp_path / "pair.toml"), str(limit_s(5))]
     owner = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
     assert owner.stdout is not None
-    guard = int(owner.stdout.readline())
-    folder = Path(f"/proc/{guard}/cmdline").read_bytes().split(b"\0")[4].decode()
-    pids = [guard, *descendants(guard)]
-    assert len(pids) > 8
-    owner.kill()
-    owner.wait()
-    owner.stdout.close()
+    try:
+        guard = int(owner.stdout.readline())
+        folder = Path(f"/proc/{guard}/cmdline").read_bytes().split(b"\0")[4].decode()
+        pids = [guard, *descendants(guard)]
+        assert len(pids) > 8
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
     wait_until(lambda: not [pid for pid in pids if is_alive(pid, None)], limit_s(20))
     wait_until(lambda: not Path(folder).exists())
