@@ -21,6 +21,7 @@ from relserve.engines.http.gbnf import gbnf_of
 from relserve.errors import EngineDeadError, Failure, FailureKind
 
 MADE_UP_NUMBERS = 8  # in a made-up vector
+STALL_S = 0.01  # between two looks whether an engine that stalls may go on
 
 Script = Callable[[str, Submission], "str | Failure"]
 
@@ -87,6 +88,7 @@ class ScriptedEngine:
         chunk: how many replies come at once.
         pause_s: wait before each chunk, to stand in for a slow model.
         dies_after: raise EngineDeadError after so many replies (None: never).
+        stalls_after: answer nothing after so many replies, until this is raised or None, or it is aborted.
         max_prompt_chars: longer prompts fail as over the context.
         identity: its fingerprint; None: its answers are never kept.
         tells_mass: tell the probability of all choices together, where it is asked for.
@@ -100,6 +102,7 @@ class ScriptedEngine:
     chunk: int = 1024
     pause_s: float = 0.0
     dies_after: int | None = None
+    stalls_after: int | None = None
     max_prompt_chars: int = 1_000_000
     model: str = "scripted"
     identity: str | None = None
@@ -127,6 +130,8 @@ class ScriptedEngine:
         try:
             while done < len(submission.prompts):
                 await asyncio.sleep(self.pause_s)
+                while self.stalls_after is not None and self.num_answered >= self.stalls_after:
+                    await asyncio.sleep(STALL_S)
                 prompts = submission.prompts[done : done + self.chunk]
                 if self.dies_after is not None:
                     prompts = prompts[: max(0, self.dies_after - self.num_answered)]

@@ -156,14 +156,17 @@ def test_duckdb_10216_and_3742_interrupts_are_obeyed_and_the_connection_lives(
 
 
 CTRL_C = """
-import os, signal, threading, duckdb, relserve
+import os, signal, duckdb, relserve
 from relserve.engines.scripted import ScriptedEngine, echo
+from tests.waiting import act_when
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
-con = relserve.connect(engine=ScriptedEngine(echo, chunk=1, pause_s=0.05), progress=False)
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+engine = ScriptedEngine(echo, chunk=1, stalls_after=3)
+con = relserve.connect(engine=engine, progress=False)
+act_when(lambda: engine.num_answered == 3, lambda: os.kill(os.getpid(), signal.SIGINT))
 try:
     con.execute("SELECT count(llm('{}', i)) FROM range(100000) r(i)").fetchall()
 except KeyboardInterrupt:
+    engine.stalls_after = None
     print(con.execute("SELECT llm('still {}', 'here')").fetchall(), flush=True)
 os._exit(0)
 """

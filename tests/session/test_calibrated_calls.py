@@ -20,6 +20,7 @@ from relserve.call.template import Template
 from relserve.errors import OptionError
 from relserve.session.session import Session
 from tests.too_sure import TooSureEngine, labelled_rows
+from tests.waiting import PATIENCE_S
 
 ROWS = labelled_rows()
 TEAMS = ["sales", "support", "nobody"]
@@ -75,7 +76,7 @@ def test_choices_add_up_to_one(engine: TooSureEngine) -> None:
 
 def test_kept_answers_are_the_models_own(engine: TooSureEngine, cache: AnswerCache) -> None:
     corrected = ask(engine, cache=cache, calibration="praise")
-    cache.flush()
+    assert cache.flush(PATIENCE_S)
     num = engine.num_prompts
     assert ask(engine, cache=cache) == [0.9, 0.1]
     assert ask(engine, cache=cache, calibration="praise") == corrected

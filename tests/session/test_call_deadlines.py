@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from relserve.call.answer_types import Answer
 from relserve.call.options import Options
 from relserve.call.rel_tag import WorkflowStep
 from relserve.call.relquery import CallSite, RelQuery
@@ -14,6 +15,7 @@ from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import FailureKind
 from relserve.session.session import Session
 from tests.clocks import DAY_S, jump
+from tests.waiting import with_time_enough
 
 BINDING = Template.parse("{}").bind(1)
 
@@ -53,14 +55,17 @@ def test_the_scheduler_is_told_the_deadline_that_holds(
 
 @pytest.mark.long
 def test_what_is_late_fails_alone_and_later_rounds_have_the_same_deadline() -> None:
-    engine = ScriptedEngine(echo, chunk=1, pause_s=0.5)
-    session = Session(lambda model: engine)
-    site = CallSite("llm", BINDING, Options(deadline=4.0))  # of 21 rows, about eight are in time
-    with session.open(site) as opened:
-        first = opened.ask([(str(i),) for i in range(20)])
-        second = opened.ask([("more",)])
+    def ask(seconds: float) -> tuple[list[Answer], list[Answer]]:
+        engine = ScriptedEngine(echo, chunk=1, stalls_after=8)
+        site = CallSite("llm", BINDING, Options(deadline=seconds))
+        with Session(lambda model: engine).open(site) as opened:
+            first = opened.ask([(str(i),) for i in range(20)])
+            engine.stalls_after = None  # the second is late all the same
+            return first, opened.ask([("more",)])
+
+    first, second = with_time_enough(ask, lambda told: told[0][7].failure is None)
     late = [answer.failure.kind for answer in first + second if answer.failure is not None]
-    assert 1 < len(late) < 21
+    assert len(late) == 13
     assert set(late) == {FailureKind.DEADLINE}
     assert second[0].failure is not None
 

@@ -17,6 +17,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, mass_by_hash
 from relserve.errors import Failure, FailureKind
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S
 
 Ask = Callable[..., list[Any]]
 
@@ -33,7 +34,7 @@ def ask(tmp_path: Path, engine: ScriptedEngine) -> Iterator[Ask]:
 
     def asked(function: str, **options: Any) -> list[Any]:
         for cache in caches:
-            cache.flush()
+            assert cache.flush(PATIENCE_S)
         caches.append(AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail))
         binding = Template.parse("say {}").bind(1)
         relquery = RelQuery(function, binding, [("a",), ("b",)], Options(choices=("x", "y"), **options))
@@ -95,7 +96,7 @@ def test_a_row_of_which_a_question_failed_is_asked_again(tmp_path: Path) -> None
     def values() -> list[Any]:
         relquery = RelQuery("llm_decide", Template.parse("{}").bind(1), [("a",)], options)
         found = Session(lambda model: engine, cache=cache).run(relquery).values
-        cache.flush()
+        assert cache.flush(PATIENCE_S)
         return [json.loads(each) for each in found]
 
     (first,) = values()
@@ -119,7 +120,7 @@ def test_one_prompt_of_two_templates_is_two_questions(tmp_path: Path) -> None:
     for template, value in (("Is it rude? {}", "a"), ("{}", "Is it rude? a")):
         binding = Template.parse(template).bind(1)
         Session(lambda model: engine, cache=cache).run(RelQuery("llm_prob", binding, [(value,)], Options()))
-        cache.flush()
+        assert cache.flush(PATIENCE_S)
     cache.close()
     assert engine.num_prompts == 2
 
@@ -135,6 +136,6 @@ def test_a_question_of_another_name_asks_nothing(tmp_path: Path) -> None:
             "llm_decide", {"questions": {name: {"type": "noul", "instructions": "Late?"}}}
         )
         Session(lambda model: engine, cache=cache).run(RelQuery("llm_decide", binding, [("a",)], options))
-        cache.flush()
+        assert cache.flush(PATIENCE_S)
     cache.close()
     assert engine.num_prompts == 1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 import time
 import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from stalling_engine import ANSWERED, LIMIT_S, StallingEngine
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Reply, Sampling, Submission
@@ -19,7 +17,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, FailureKind, RelserveError
 from relserve.session.session import Session
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, act_when, wait_until, with_time_enough
 
 PROMPTS = [str(i) for i in range(20)]
 
@@ -56,12 +54,15 @@ def test_batches_come_one_by_one_in_any_event_loop() -> None:
 
 
 def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted() -> None:
-    engine = StallingEngine()
-    replies = session_of(engine).submit(submission(deadline_s=time.time() + LIMIT_S)).result()
+    def ask(seconds: float) -> tuple[ScriptedEngine, list[Reply]]:
+        engine = ScriptedEngine(echo, chunk=5, stalls_after=5)
+        return engine, session_of(engine).submit(submission(deadline_s=time.time() + seconds)).result()
+
+    engine, replies = with_time_enough(ask, lambda told: told[0].num_answered)
     answered = [reply for reply in replies if reply.failure is None]
     late = [reply for reply in replies if reply.failure is not None]
     assert [reply.text for reply in answered] == PROMPTS[: len(answered)]
-    assert len(answered) == ANSWERED
+    assert len(answered) == 5
     assert {reply.failure.kind for reply in late if reply.failure} == {FailureKind.DEADLINE}
     assert [reply.index for reply in replies] == list(range(20))
     assert engine.aborted == len(late)
@@ -86,16 +87,16 @@ def test_the_deadline_and_the_workflow_are_in_the_tag() -> None:
 
 
 def test_cancel_aborts_in_the_engine_and_ends_the_replies() -> None:
-    engine = ScriptedEngine(echo, chunk=1, pause_s=0.02)
+    engine = ScriptedEngine(echo, chunk=1, stalls_after=3)
     pending = session_of(engine).submit(submission())
-    threading.Timer(0.1, pending.cancel).start()
+    act_when(lambda: engine.num_answered == 3, pending.cancel)
     with pytest.raises(Cancelled):
         list(pending)
-    wait_until(lambda: engine.aborted > 10)
+    wait_until(lambda: engine.aborted == 17)
 
 
 def test_an_iteration_left_early_aborts_the_rest() -> None:
-    engine = ScriptedEngine(echo, chunk=1, pause_s=0.02)
+    engine = ScriptedEngine(echo, chunk=1, stalls_after=1)
 
     async def first(session: Session) -> str | None:
         batches: Any = aiter(session.submit(submission()))
@@ -104,10 +105,11 @@ def test_an_iteration_left_early_aborts_the_rest() -> None:
         return str(batch[0].text)
 
     assert asyncio.run(first(session_of(engine))) == "0"
-    wait_until(lambda: engine.aborted >= 18)
+    wait_until(lambda: engine.aborted == 19)
+    engine.stalls_after = 2
     for _ in session_of(engine).submit(submission()):
         break
-    wait_until(lambda: engine.aborted >= 36)
+    wait_until(lambda: engine.aborted == 38)
 
 
 def test_a_dead_engine_ends_the_replies_with_its_error() -> None:

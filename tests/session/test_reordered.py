@@ -22,6 +22,7 @@ from relserve.errors import FailureKind
 from relserve.session.per_question import questions_of
 from relserve.session.reordered import engine_for, in_order
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S
 
 LIKING = {"red": 1.0, "green": 3.0, "blue": 1.0, "yes": 4.0, "no": 1.0}  # for the names
 PLACES = (5.0, 1.0, 2.0)
@@ -72,7 +73,7 @@ def session(tmp_path: Path, engine: Biased, caches: list[AnswerCache]) -> Callab
 
     def opened() -> Session:
         for cache in caches:
-            cache.flush()
+            assert cache.flush(PATIENCE_S)
         caches.append(AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail))
         return Session(lambda model: engine, cache=caches[-1])
 

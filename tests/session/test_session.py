@@ -65,24 +65,25 @@ def test_a_reply_outside_the_choices_is_null_not_a_guess() -> None:
 
 
 def test_on_error_raise_fails_the_query_and_aborts_the_rest() -> None:
-    engine = ScriptedEngine(max_prompt_chars=10, chunk=1, pause_s=0.01)
+    engine = ScriptedEngine(max_prompt_chars=10, chunk=1, stalls_after=1)
     session = session_of(engine)
     with pytest.raises(RowError, match="context holds 10"):
         session.run(relquery(["!" * 50, *map(str, range(100))], on_error="raise"))
     assert session.history.queries()[0].state == "failed"
-    wait_until(lambda: engine.aborted > 50)
+    wait_until(lambda: engine.aborted == 100)
 
 
 @pytest.mark.performance
 def test_cancel_raises_and_aborts_in_the_engine_within_a_second(limit_s: Limit) -> None:
-    engine = ScriptedEngine(chunk=1, pause_s=0.05)
+    engine = ScriptedEngine(chunk=1, stalls_after=3)
     session, cancel = session_of(engine), threading.Event()
-    act_when(lambda: engine.num_answered, cancel.set)
+    act_when(lambda: engine.num_answered == 3, cancel.set)
     started = time.monotonic()
     with pytest.raises(Cancelled):
         session.run(relquery([str(i) for i in range(1000)]), cancel)
     assert time.monotonic() - started < limit_s(1)
-    wait_until(lambda: engine.aborted > 900)
+    wait_until(lambda: engine.aborted == 997)
+    engine.stalls_after = None
     assert session.history.queries()[0].state == "cancelled"
     assert session.run(relquery(["again"])).values
 

@@ -13,7 +13,7 @@ from scripted_filters import fill, made_of, once, passing
 from sql_fixtures import Made
 
 from relserve.errors import RowError
-from tests.waiting import act_when
+from tests.waiting import act_when, wait_until
 
 ROWS = 10_000
 FILTER = "llm_filter('a 10 {}', x)"
@@ -60,12 +60,11 @@ def test_forms(name: str) -> None:
 
 
 def test_what_is_still_on_its_way_is_aborted() -> None:
-    made = made_of(ROWS, chunk=1, pause_s=0.002)
+    needed = passing(ROWS, "a 30 x")[29] + 1
+    made = made_of(ROWS, chunk=1, stalls_after=needed)
     assert len(made.rows("SELECT id FROM t WHERE llm_filter('a 30 {}', x) LIMIT 30")) == 30
-    assert (
-        made.engine.num_answered <= passing(ROWS, "a 30 x")[29] + 1 + 20
-    )  # some answer before the abort arrives
-    assert made.engine.num_answered < made.engine.num_prompts
+    assert made.engine.num_answered == needed < made.engine.num_prompts
+    wait_until(lambda: made.engine.num_answered + made.engine.aborted == made.engine.num_prompts)
     assert made.rows("SELECT count(*) FROM llm_queries() WHERE state <> 'done'") == [(0,)]
 
 
@@ -186,11 +185,11 @@ def test_explain_asks_nothing() -> None:
 
 
 def test_interrupt() -> None:
-    made = made_of(ROWS, chunk=1, pause_s=0.05)
-    act_when(lambda: made.engine.num_prompts, made.con.interrupt)
+    made = made_of(ROWS, chunk=1, stalls_after=1)
+    act_when(lambda: made.engine.num_answered, made.con.interrupt)
     with pytest.raises(duckdb.InterruptException):
         made.rows(f"SELECT id FROM t WHERE {FILTER} LIMIT 10")
-    made.engine.pause_s = 0.0
+    made.engine.stalls_after = None
     assert len(made.rows(f"SELECT id FROM t WHERE {FILTER} LIMIT 10")) == 10
 
 

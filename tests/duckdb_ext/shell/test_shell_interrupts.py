@@ -95,9 +95,11 @@ def test_ctrl_c_in_the_shell(
 
 @needs_shell
 def test_progress_on_a_terminal(terminal: Callable[[Service], Terminal], serve: Serve) -> None:
-    shell = terminal(serve(chunk=100, pause_s=0.1))
+    service = serve(**SLOW)
+    shell = terminal(service)
     shell.type("SELECT max(llm('{}', i)) FROM range(2000) t(i);")
     shell.wait_for("/2,000 rows")
+    service.engine.pause_s = 0.0
     shell.wait_for("999")
 
 

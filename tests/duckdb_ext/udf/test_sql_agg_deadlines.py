@@ -12,7 +12,7 @@ from relserve.api import connect
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import RowError, RowsFailedWarning
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, with_time_enough
 
 NEVER_S = 10 * PATIENCE_S  # what an engine takes that answers nobody in time
 LATE = ("deadline", "the deadline passed before the answer came")
@@ -88,11 +88,14 @@ def test_groups_that_are_late_are_null_and_on_record(
 
 @pytest.mark.long
 def test_groups_that_were_in_time_stand() -> None:
-    engine = ScriptedEngine(ok, chunk=1, pause_s=0.1)
-    with connected(engine) as con:
-        rows = asked(con, "SELECT llm_agg('{}', v, deadline := 1.5) FROM t GROUP BY v")
-        assert {answer for (answer,) in rows} == {"ok", None}
-        assert late(con) == rows.count((None,))
+    def ask(seconds: float) -> tuple[list[Any], int]:
+        with connected(ScriptedEngine(ok, chunk=1, stalls_after=15)) as con:
+            rows = asked(con, f"SELECT llm_agg('{{}}', v, deadline := {seconds}) FROM t GROUP BY v")
+            return rows, late(con)
+
+    rows, num_late = with_time_enough(ask, lambda told: told[1] == 25)
+    assert {answer for (answer,) in rows} == {"ok", None}
+    assert num_late == rows.count((None,)) == 25
 
 
 @pytest.mark.long

@@ -172,7 +172,7 @@ def test_questions_are_asked_below_the_statement_in_which_they_are(spans: Any) -
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_an_interrupted_statement_has_not_failed(spans: Any, prefetch: bool) -> None:
-    engine = ScriptedEngine(pause_s=0.05)
+    engine = ScriptedEngine(pause_s=3600)  # until it is aborted
     con = connected(engine, prefetch)
     act_when(lambda: engine.num_prompts > 0, con.interrupt)
     with pytest.raises(duckdb.InterruptException):
