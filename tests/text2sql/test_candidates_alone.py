@@ -21,7 +21,7 @@ from tests.text2sql.replies import engine_of, fenced, session_of
 from tests.waiting import PATIENCE_S
 
 COUNT = "SELECT count(*) FROM beers"
-SLOW = "SELECT count(*) FROM range(100000000000) a"
+SLOW = "SELECT count(*) FROM range(1000000000000000000) a"
 FOR_LONG = StatementLimits(seconds=2 * PATIENCE_S)
 QUESTIONS = ["good", "bad"]
 

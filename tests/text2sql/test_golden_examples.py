@@ -60,7 +60,8 @@ def test_a_view_that_takes_too_long_is_ended(
     con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     con.execute(
-        "CREATE VIEW slow AS SELECT 'q' AS question, sum(i)::VARCHAR AS sql FROM range(100000000000) t(i)"
+        "CREATE VIEW slow AS SELECT 'q' AS question, sum(i)::VARCHAR AS sql "
+        "FROM range(1000000000000000000) t(i)"
     )
     monkeypatch.setattr(golden, "LIMITS", StatementLimits(seconds=0.3))
     with pytest.raises(LimitError):

@@ -91,7 +91,7 @@ def hear_ctrl_c() -> None:
 
 @pytest.mark.long
 def test_ctrl_c_ends_a_script_with_status_130() -> None:
-    script = "SELECT 'ongoing'; SELECT sum(sin(i)) FROM range(1000000000000) t(i); SELECT 'never';"
+    script = "SELECT 'ongoing'; SELECT sum(sin(i)) FROM range(1000000000000000000) t(i); SELECT 'never';"
     options = ["--model", "scripted", "--format", "csv", "-c", script]
     command = [sys.executable, "-m", "relserve", "shell", *options]
     with subprocess.Popen(

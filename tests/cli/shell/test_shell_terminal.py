@@ -20,7 +20,7 @@ from tests.engines.http_fakes import Answered, FakeServer, said
 from tests.waiting import PATIENCE_S, wait_until
 
 CTRL_C, CTRL_D, TAB, ENTER = "\x03", "\x04", "\t", "\r"
-ENDLESS = "SELECT sum(sin(i)) FROM range(1000000000000) t(i);"
+ENDLESS = "SELECT sum(sin(i)) FROM range(1000000000000000000) t(i);"
 Opened = Callable[..., Terminal]
 # What depends on the terminal least.
 on_one_terminal = pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from relserve.engines.scripted import ScriptedEngine
 from tests.server.client.conftest import Serve, connect
 from tests.waiting import PATIENCE_S, wait_until
 
-LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
+LONG = "SELECT count(*) FROM range(1000000000000000000) t(x) WHERE hash(x) % 7 = 1"
 
 
 def in_background(con: psycopg.Connection, text: str) -> tuple[threading.Thread, list[BaseException]]:

@@ -15,17 +15,17 @@ from tests.waiting import wait_until
 
 # the server's own setting, which pytest takes back after the module's first test
 pytestmark = pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
-ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000) b WHERE a.range = b.range + 1"
+ENDLESS = "SELECT count(*) FROM range(1000000000000000000) a, range(1000000) b WHERE a.range = b.range + 1"
 USERS = [
     User("root", is_admin=True), User("ann", connections_at_once=1), User("bob"),
-    User("eve", longest_statement_s=0.05),
+    User("eve", longest_statement_s=0.6),
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("limits")
-    limits = {"max_connections": 4, "reserved_connections": 1, "longest_statement_s": 0.1}
+    limits = {"max_connections": 4, "reserved_connections": 1, "longest_statement_s": 0.9}
     with serving(folder, USERS, **limits) as server:
         yield server
 
@@ -51,7 +51,7 @@ def test_places_are_kept_for_admins_and_users_have_their_number(server):
 
 
 @pytest.mark.cells(2)
-@pytest.mark.parametrize(("user", "limit"), [("bob", "100"), ("eve", "50")])
+@pytest.mark.parametrize(("user", "limit"), [("bob", "900"), ("eve", "600")])
 @pytest.mark.parametrize("timeout", ["0", "1h"])
 def test_no_timeout_that_a_user_sets_is_longer_than_theirs(server, user, limit, timeout):
     with client(server, user) as con:

@@ -14,7 +14,7 @@ from tests.server.client.conftest import Serve, connect
 from tests.server.client.raw_client import RawClient, startup
 from tests.waiting import PATIENCE_S
 
-LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
+LONG = "SELECT count(*) FROM range(1000000000000000000) t(x) WHERE hash(x) % 7 = 1"
 
 
 def greeting(server: Server, minor: int, **parameters: str) -> dict[bytes, bytes]:

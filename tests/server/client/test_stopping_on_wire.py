@@ -14,7 +14,7 @@ from tests.server.client.conftest import Serve, connect
 from tests.waiting import PATIENCE_S, act_when, wait_until
 
 STARTUP = b"user\0ann\0database\0memory\0\0"
-LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
+LONG = "SELECT count(*) FROM range(1000000000000000000) t(x) WHERE hash(x) % 7 = 1"
 
 
 def message(kind: bytes, body: bytes) -> bytes:
@@ -61,7 +61,8 @@ def test_a_client_that_leaves_as_its_statement_begins_stops_it(serve: Serve) -> 
 def test_rows_that_are_fetched_later_can_be_cancelled(serve: Serve) -> None:
     con = connect(serve(), autocommit=True, cursor_factory=psycopg.ClientCursor)
     con.execute("BEGIN")
-    con.execute("DECLARE c CURSOR FOR SELECT x FROM range(100000000000) t(x) WHERE hash(x) % 1000000 = 1")
+    rows = "SELECT x FROM range(1000000000000000000) t(x) WHERE hash(x) % 1000000 = 1"
+    con.execute(f"DECLARE c CURSOR FOR {rows}")
     con.execute("SET statement_timeout = '300ms'")
     with pytest.raises(psycopg.errors.QueryCanceled):
         con.execute("FETCH ALL FROM c")
@@ -176,7 +177,7 @@ def test_the_next_part_of_a_portal_can_be_stopped(serve: Serve) -> None:
     read_until_ready(client)
     client.sendall(message(b"Q", b"SET statement_timeout = '500ms'\0"))
     read_until_ready(client)
-    text = b"SELECT x FROM range(100000000000) t(x)\0"
+    text = b"SELECT x FROM range(1000000000000000000) t(x)\0"
     client.sendall(message(b"P", b"\0" + text + b"\0\0") + message(b"B", b"p\0\0\0\0\0\0\0\0"))
     client.sendall(message(b"E", b"p\0\0\0\0\2") + message(b"S", b""))
     assert b"s\0\0\0\4" in read_until_ready(client)
