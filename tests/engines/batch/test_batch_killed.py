@@ -121,6 +121,8 @@ class AnsweringUpstream(ScriptedUpstream):
         if self._fails(prompt_of(asked)):
             status, content = refused(500, "busy")
         await asyncio.sleep(self.pause_s)
+        while len(self.answered) >= self.stalls_after:
+            await asyncio.sleep(0.01)
         self.answered[prompt_of(asked)] += status == 200
         yield UpstreamResponse(status, {}, whole(content))
 
@@ -133,11 +135,12 @@ def test_through_our_own_server(tmp_path, monkeypatch):
     upstream = AnsweringUpstream(fails_first(7))
     with running(lambda: upstream, batches=tmp_path / "server") as gateway:
         url, api = f"batch:{gateway.url}", gateway.client()
-        upstream.pause_s = 0.02
+        upstream.pause_s, upstream.stalls_after = 0.02, 300
         Client(url, tmp_path).kill_once(lambda: list(api.files.list()))
         Client(url, tmp_path).kill_once(lambda: list(api.batches.list()))
         Client(url, tmp_path).kill_once(lambda: len(upstream.answered) > 200)
         api.batches.cancel(next(iter(api.batches.list())).id)
+        upstream.stalls_after = 10**9
         while num_null(rows := Client(url, tmp_path).rows()):
             wait_until(lambda: all(batch.status != "in_progress" for batch in api.batches.list()))
         assert upstream.answered == dict.fromkeys(upstream.answered, 1)

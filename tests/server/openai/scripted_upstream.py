@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,7 +24,8 @@ class ScriptedUpstream:
         asked: bodies and headers, as they came.
         aborted: answers that were left before their end.
         open, num_sent: answers under way, and events of all answers.
-        pause_s: before each word.
+        pause_s: before each word; a test may end the pause.
+        stalls_after: requests that are answered; later ones wait until there may be more.
         refuses: told instead of an answer: a status, its body and its headers.
         reads: probabilities of the choices of each prompt of a submission, or replies, or an error; default:
             all choices are as probable.
@@ -38,7 +40,7 @@ class ScriptedUpstream:
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, Any], Mapping[str, str]]] = []
         self.aborted = self.open = self.num_sent = 0
-        self.pause_s = 0.0
+        self.pause_s, self.stalls_after = 0.0, 10**9
         self.refuses: tuple[int, dict[str, Any], dict[str, str]] | None = None
         self.down, self.ends_after = False, 10**9
         self.breaks = False
@@ -64,8 +66,11 @@ class ScriptedUpstream:
                 kind = {"content-type": "text/event-stream; charset=utf-8"}
                 yield UpstreamResponse(200, kind, self._events(asked))
             else:
+                number = len(self.asked)
+                while number > self.stalls_after:
+                    await asyncio.sleep(0.01)
                 for _ in range(asked.get("max_tokens") or 3):
-                    await asyncio.sleep(self.pause_s)
+                    await self._pause()
                 yield UpstreamResponse(200, {}, _whole(self._answer(asked)))
             done = True
         finally:
@@ -98,6 +103,12 @@ class ScriptedUpstream:
         usage = Usage(len(submission.prompts[index].split()), 0, 1)
         return Reply(index, "", usage=usage, probabilities=read)
 
+    async def _pause(self) -> None:
+        began_s = time.monotonic()
+        await asyncio.sleep(min(self.pause_s, 0.01))
+        while time.monotonic() - began_s < self.pause_s:
+            await asyncio.sleep(min(self.pause_s, 0.01))
+
     async def close(self) -> None:
         pass
 
@@ -121,7 +132,7 @@ class ScriptedUpstream:
             {**_FRAME, "object": "chat.completion.chunk", "choices": [], "usage": _usage(asked, num)}
         )
         for number, chunk in enumerate(chunks):
-            await asyncio.sleep(self.pause_s)
+            await self._pause()
             if number >= self.ends_after and self.breaks:
                 yield b'data: {"error": {"message": "it broke", "code": 400}}\n\n'
                 return

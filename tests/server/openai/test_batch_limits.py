@@ -67,7 +67,7 @@ def test_a_row_that_the_server_fails_on_is_a_failed_row(serving, upstream, monke
 
 
 def test_a_batch_that_gets_no_further_can_be_cancelled(upstream, folder):
-    upstream.pause_s = 0.02
+    upstream.stalls_after = 20
     with running(lambda: upstream, batches=folder) as first:
         batch = begin(first.client(), lines(200))
         wait_until(lambda: first.client().batches.retrieve(batch.id).request_counts.completed)

@@ -48,7 +48,7 @@ def test_a_quota_of_nothing_is_never(keyed, book):
 
 
 def test_requests_at_once(keyed, book, upstream):
-    upstream.pause_s = 0.05
+    upstream.pause_s = 600.0
     key = book.add("ann", requests_at_once=2)
     first = [threading.Thread(target=lambda: chat(keyed.client(key), max_tokens=40)) for _ in range(2)]
     for each in first:
@@ -57,6 +57,7 @@ def test_requests_at_once(keyed, book, upstream):
     with pytest.raises(openai.RateLimitError, match="may have 2 requests at once") as caught:
         chat(keyed.client(key))
     assert caught.value.response.headers["retry-after"] == "1"
+    upstream.pause_s = 0.0
     chat(keyed.client(book.add("bob")), max_tokens=1)
     for each in first:
         each.join(60)
@@ -84,13 +85,14 @@ def test_who_has_no_tokens_left_is_told_before_the_body_is_read(keyed, book):
 
 @pytest.mark.long
 def test_requests_at_once_do_not_spend_the_same_tokens(keyed, book, upstream):
-    upstream.pause_s = 0.05
+    upstream.pause_s = 600.0
     key = book.add("ann", tokens_per_minute=50)
     first = threading.Thread(target=lambda: chat(keyed.client(key), max_tokens=60))
     first.start()
     wait_until(lambda: upstream.open == 1)
     with pytest.raises(openai.RateLimitError, match="under way, SQL among it, may use up the 50 tokens of a"):
         chat(keyed.client(key))
+    upstream.pause_s = 0.0
     first.join(60)
     with pytest.raises(openai.RateLimitError, match="has used the 50 tokens"):
         chat(keyed.client(key))
