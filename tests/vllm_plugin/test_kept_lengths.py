@@ -59,6 +59,7 @@ def test_an_engine_that_became_idle_tells_all(tmp_path: Path) -> None:
 
 def test_a_busy_engine_is_looked_at_once_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / FOLDER / "m.json"
+    monkeypatch.setattr(kept_lengths, "TURN_S", 3600.0)
     kept = KeptLengths(path, every_s=0.01)
     end_rows(kept, "first", 5)
     kept.tick(is_idle=False)

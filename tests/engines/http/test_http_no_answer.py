@@ -55,7 +55,7 @@ def test_no_answer_is_null_on_record_and_is_not_kept(fake, tmp_path, case):
         (error,) = session.history.errors()
         assert error.failure.kind is FailureKind(kind)
         assert re.search(words, error.failure.message)
-        assert cache.flush()
+        assert cache.flush(60)
         assert len(server.requests) == number
     cache.close()
 

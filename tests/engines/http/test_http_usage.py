@@ -49,7 +49,7 @@ def test_what_is_no_count_is_unknown_and_costs_no_answer(fake, cache, told):
     (shown,) = session.history.queries_table().to_pylist()
     assert (shown["prompt_tokens"], shown["cached_tokens"], shown["output_tokens"]) == (0, 0, 0)
     assert shown["thought_tokens"] == 21
-    assert cache.flush()
+    assert cache.flush(60)
     session.run(query)
     assert len(server.requests) == 3, "kept answers were asked again"
 
