@@ -107,7 +107,7 @@ def test_rows_that_wait_at_their_deadline_are_failures_of_that_kind(engine: Loca
 def test_what_waits_is_told_and_seen(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     its, heard = behind(engine, "static-2"), list[Standing]()
-    pending = PendingReplies(its, submission(300, "ann"), told=heard.append)
+    pending = PendingReplies(its, submission(3000, "ann"), told=heard.append)
     wait_until(lambda: len(heard) > 4 and read_gates(state_dir()))
     (gate,) = read_gates(state_dir())
     (user,) = gate.users

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from asking import ask, collect, submission_of, texts
@@ -38,18 +39,25 @@ def test_the_server_is_known_as_vllm_and_runs_our_scheduler(engine, vllm_server)
 
 
 def test_relserve_top_shows_what_the_server_has_to_do(engine, tmp_path):
-    submission = submission_of([f"Tell all about {i}." for i in range(400)], max_tokens=60)
+    num = 20_000  # more than any machine answers before it is seen
+    submission = submission_of([f"Tell all about {i}." for i in range(num)], max_tokens=60)
     command = [sys.executable, "-m", "relserve", "top", "--json", "--interval", "0.1"]
     seen = tmp_path / "top.jsonl"  # not a pipe, which fills while nobody reads and then stops it
+
+    def shown() -> list[dict[str, Any]]:
+        lines = [line for line in seen.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        rels = [rel for look in map(json.loads, lines) for each in look["engines"] for rel in each["rels"]]
+        return [rel for rel in rels if rel["rel_id"] == submission.rel_id]
+
     with seen.open("w") as out, subprocess.Popen(command, stdout=out) as top:
         wait_until(seen.read_text)  # it is up
-        spawn(collect(engine, submission)).result(timeout=200)
-        top.terminate()
-    looks = [json.loads(line) for line in seen.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    rels = [rel for look in looks for each in look["engines"] for rel in each["rels"]]
-    mine = [rel for rel in rels if rel["rel_id"] == submission.rel_id]
-    assert {rel["rows"] for rel in mine} == {400}
-    assert any(0 < rel["done"] < 400 and rel["left_s"] > 0 for rel in mine)
+        asked = spawn(collect(engine, submission))
+        try:
+            wait_until(lambda: any(0 < rel["done"] < num and rel["left_s"] for rel in shown()), 200)
+        finally:
+            asked.cancel()
+            top.terminate()
+    assert {rel["rows"] for rel in shown()} == {num}
 
 
 def test_completions_take_grammar_and_relquery_too(engine):

@@ -18,7 +18,7 @@ from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
 from relserve.vllm_plugin.grammar_time import TOO_SLOW as SLOW
-from tests.waiting import wait_until
+from tests.waiting import frozen, wait_until
 
 GIVEN_UP = Failure(FailureKind.ENGINE, "the engine gave the request up (error)")
 REFUSED = Failure(FailureKind.REFUSED, "the prompt is empty")
@@ -103,16 +103,18 @@ def test_a_grammar_that_takes_too_long_fails_its_rows_with_the_reason(hasty_engi
 @pytest.mark.vllm
 def test_an_error_of_one_request_costs_neither_the_engine_nor_the_row(hasty_engine: LocalEngine) -> None:
     pid = hasty_engine.pid
+    assert pid is not None
     long = dict(max_tokens=300, grammar=Grammar(regex="[a-z]{300}"))
-    asked = spawn(collect(hasty_engine, submission_of(["Say a lot"] * 3, **long)))
-    wait_until(lambda: hasty_engine.num_unfinished == 3 or asked.done())
 
     async def fail() -> None:
         (flight,) = hasty_engine._flights
         request_id = next(id for id, each in flight.pending.items() if each.index == 1)
         flight._notice(request_id, ValueError("as vLLM 0.33 says it"))
 
-    spawn(fail()).result(timeout=TIMEOUT_S)
+    with frozen(pid):
+        asked = spawn(collect(hasty_engine, submission_of(["Say a lot"] * 3, **long)))
+        wait_until(lambda: hasty_engine.num_unfinished == 3)
+        spawn(fail()).result(timeout=TIMEOUT_S)
     replies = asked.result(timeout=TIMEOUT_S)
     assert sorted(reply.index for reply in replies) == [0, 1, 2]
     assert [reply.failure for reply in replies] == [None] * 3

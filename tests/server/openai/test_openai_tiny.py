@@ -7,9 +7,11 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import httpx
 import openai
 import pytest
@@ -23,7 +25,7 @@ from relserve.vllm_plugin.openai_app import num_output_tokens_of
 from tests.gate.entered import entered
 from tests.server.openai.chatting import HI, chat
 from tests.server.openai.gateways import Running
-from tests.waiting import PATIENCE_S, wait_until
+from tests.waiting import PATIENCE_S, frozen, wait_until
 
 pytestmark = [
     pytest.mark.vllm,
@@ -121,7 +123,8 @@ def test_a_client_that_leaves_ends_its_work_in_the_engine(gateway, ask, local_en
         assert num_in_engine(local_engine) == 1
         answer.close()
     else:
-        with pytest.raises(openai.APITimeoutError):
+        ask()  # it is up
+        with frozen(local_engine.pid), pytest.raises(openai.APITimeoutError):
             ask(timeout=2, **FOR_LONG)
     wait_until(lambda: num_in_engine(local_engine) == 0, 20)
     wait_until(lambda: gateway.codes.get(("anybody", 499)) == 1)
@@ -129,8 +132,10 @@ def test_a_client_that_leaves_ends_its_work_in_the_engine(gateway, ask, local_en
 
 def test_a_deadline_ends_the_work_in_the_engine(ask, local_engine):
     options = {**FOR_LONG, "extra_body": {"ignore_eos": True, "deadline": 1.0}}
-    with pytest.raises(openai.InternalServerError, match="deadline of 1 s has passed"):
-        ask(**options)
+    ask()  # it is up
+    with frozen(local_engine.pid):
+        with pytest.raises(openai.InternalServerError, match="deadline of 1 s has passed"):
+            ask(**options)
     wait_until(lambda: num_in_engine(local_engine) == 0, 20)
 
 
@@ -146,24 +151,23 @@ def test_a_deadline_that_is_over_before_the_gate_is_no_matter_of_load(ask, local
 @pytest.mark.long
 def test_sql_and_openai_share_one_engine_and_its_order(ask, local_engine):
     """A chat is answered while a statement of many rows is under way in the same engine."""
-    done: list[float] = []
-
-    def run() -> None:
-        with relserve.connect(engine=local_engine, cache=False, progress=False) as con:
-            con.sql("SELECT llm('Tell of {}', range, max_tokens := 60) FROM range(2000)").fetchall()
-        done.append(time.monotonic())
-
-    sql = threading.Thread(target=run)
-    sql.start()
-    wait_until(lambda: num_in_engine(local_engine) > 100)
-    pid, began = local_engine.pid, time.monotonic()
-    answer = ask(max_tokens=2)
-    took = time.monotonic() - began
-    assert answer.usage.completion_tokens <= 2
-    assert not done, f"the chat took {took:.1f} s, and the statement was done before"
-    assert local_engine.pid == pid
-    sql.join(120)
-    assert done
+    text = "SELECT llm('Tell of {}', range, max_tokens := 60) FROM range(100000)"
+    with (
+        relserve.connect(engine=local_engine, cache=False, progress=False) as con,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        sql = pool.submit(lambda: con.execute(text).fetchall())
+        try:
+            wait_until(lambda: num_in_engine(local_engine) > 100)
+            pid, began = local_engine.pid, time.monotonic()
+            answer = ask(max_tokens=2)
+            took = time.monotonic() - began
+            assert answer.usage.completion_tokens <= 2
+            assert not sql.done(), f"the chat took {took:.1f} s, and the statement was done before"
+            assert local_engine.pid == pid
+        finally:
+            con.interrupt()
+        assert isinstance(sql.exception(PATIENCE_S), duckdb.InterruptException)
 
 
 @pytest.mark.long
