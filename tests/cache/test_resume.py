@@ -99,10 +99,12 @@ def test_kill_9_loses_what_is_not_written_yet_and_all_is_written_soon(tmp_path: 
     rng, kept = random.Random(1), 0
     for number in range(3):
         query = Query(tmp_path, f"notes-{number}", AT_ONCE)
-        query.wait_for(AT_ONCE if number == 2 else rng.randrange(1, AT_ONCE))
-        if number == 2:
-            wait_until(lambda kept=kept: num_kept(tmp_path) == kept + AT_ONCE)
-        query.kill()
+        try:
+            query.wait_for(AT_ONCE if number == 2 else rng.randrange(1, AT_ONCE))
+            if number == 2:
+                wait_until(lambda kept=kept: num_kept(tmp_path) == kept + AT_ONCE)
+        finally:
+            query.kill()
         assert len(query.asked) == NUM_DISTINCT - kept, "what was kept is not asked, all else is"
         assert kept <= num_kept(tmp_path) <= kept + len(query.answered) + 8
         kept = num_kept(tmp_path)

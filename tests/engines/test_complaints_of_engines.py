@@ -19,7 +19,7 @@ from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineStartError
-from tests.waiting import PATIENCE_S, act_when
+from tests.waiting import PATIENCE_S, act_when, frozen
 
 
 @pytest.fixture
@@ -91,9 +91,11 @@ def test_ray_59522_one_engine_death_does_not_end_the_job(model_path: Path) -> No
         con.execute("SELECT llm('warm up', max_tokens := 1)").fetchall()
         dead = local.pid
         assert dead is not None
-        killer = act_when(lambda: local.num_unfinished >= 100, lambda: os.kill(dead, signal.SIGKILL))
-        rows = con.execute("SELECT i, llm('Tell of {}', i, max_tokens := 60) FROM range(200) r(i)").fetchall()
-        killer.join()
+        with frozen(dead):
+            killer = act_when(lambda: local.num_unfinished, lambda: os.kill(dead, signal.SIGKILL))
+            text = "SELECT i, llm('Tell of {}', i, max_tokens := 60) FROM range(200) r(i)"
+            rows = con.execute(text).fetchall()
+            killer.join()
     assert [i for i, answer in rows if answer is None] == []
     assert len(rows) == 200
     assert local.pid not in (None, dead)

@@ -26,7 +26,7 @@ from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.session.estimate import estimate
 from relserve.session.history import History, QueryRecord
 from relserve.session.session import Session
-from tests.waiting import wait_until
+from tests.waiting import frozen, wait_until
 
 pytestmark = pytest.mark.vllm
 
@@ -256,10 +256,11 @@ def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
     engine = own_engine
     expected = spawn(collect(engine, submission_of(MANY[:150], max_tokens=100))).result(timeout=TIMEOUT_S)
     del said[:]
-    asked = [spawn(collect(engine, submission_of(MANY[:150], max_tokens=100))) for _ in range(2)]
-    wait_until(lambda: engine.num_unfinished >= 100)
     pid = engine.pid
-    os.kill(pid, signal.SIGKILL)
+    with frozen(pid):
+        asked = [spawn(collect(engine, submission_of(MANY[:150], max_tokens=100))) for _ in range(2)]
+        wait_until(lambda: [bool(flight.pending) for flight in list(engine._flights)] == [True] * 2)
+        os.kill(pid, signal.SIGKILL)
     for a in asked:
         assert texts(by_index(a.result(timeout=TIMEOUT_S))) == texts(by_index(expected))
     assert engine.pid not in (None, pid)
@@ -271,10 +272,12 @@ def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
 @pytest.mark.long
 def test_two_deaths_in_one_query_raise_and_the_next_works(own_engine):
     engine = own_engine
-    asked = start(engine)
-    os.kill(engine.pid, signal.SIGKILL)
-    wait_until(lambda: engine.num_unfinished == 0)
-    wait_until(lambda: engine.num_unfinished > 0)
+    ask(engine, PROMPTS[:1])
+    first = engine.pid
+    with frozen(first):
+        asked = start(engine)
+        os.kill(first, signal.SIGKILL)
+    wait_until(lambda: engine.pid not in (None, first) and engine.num_unfinished > 0)
     os.kill(engine.pid, signal.SIGKILL)
     with pytest.raises(EngineDeadError, match=r"died twice during one query .*SIGKILL.*engine\.log"):
         asked.result(timeout=TIMEOUT_S)

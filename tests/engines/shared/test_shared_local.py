@@ -23,7 +23,7 @@ from relserve.engines.shared.start import connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
 from relserve.errors import EngineDeadError, EngineStartError
 from relserve.machine.engine_status import is_alive
-from tests.waiting import wait_until
+from tests.waiting import frozen, wait_until
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
@@ -75,9 +75,10 @@ def answered_over_a_kill(engine: SharedEngine, killed: str) -> dict[str, Any]:
     """The status before a process of it is killed in mid-query; every row is answered all the same."""
     ask(engine, PROMPTS[:1])
     before = status(engine)
-    asked = spawn(collect(engine, submission_of(MANY, **LONG)))
-    wait_until(lambda: status(engine)["queries"] == 1)
-    os.kill(before[killed], signal.SIGKILL)
+    with frozen(before["engine_pid"]):
+        asked = spawn(collect(engine, submission_of(MANY, **LONG)))
+        wait_until(lambda: status(engine)["queries"] == 1)
+        os.kill(before[killed], signal.SIGKILL)
     assert sorted(reply.index for reply in asked.result(timeout=TIMEOUT_S)) == list(range(len(MANY)))
     return before
 
