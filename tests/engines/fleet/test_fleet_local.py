@@ -39,6 +39,6 @@ def test_rows_are_those_of_one_engine_also_over_a_kill(
     replies = asked.result(timeout=TIMEOUT_S)
     assert sorted(each.index for each in replies) == list(range(4 * len(PROMPTS)))
     assert not [each for each in replies if each.failure is not None]
-    assert members[0].num_deaths == num_deaths + 1
+    wait_until(lambda: members[0].num_deaths == num_deaths + 1)
     wait_until(lambda: are_up(fleet), START_S)
     assert texts(ask(fleet, PROMPTS)) == expected
