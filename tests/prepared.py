@@ -37,6 +37,12 @@ _thread = threading.local()
 _reading = threading.Lock()
 
 
+# The server ends when nobody has this pipe open, and engines end with the server: they must not keep it.
+_LET_SERVER_END = (
+    "from multiprocessing import forkserver; os.close(forkserver._forkserver._forkserver_alive_fd)"
+)
+
+
 class _Environment:
     """Read in the new process, it makes the environment there what it is here."""
 
@@ -44,7 +50,8 @@ class _Environment:
         variables = dict(os.environ)
         if PARENT_VARIABLE in variables:
             variables[PARENT_VARIABLE] = str(_server._forkserver_pid)  # type: ignore[attr-defined]
-        return exec, (f"import gc, os; gc.freeze(); os.environ.clear(); os.environ.update({variables!r})",)
+        code = f"import gc, os; gc.freeze(); os.environ.clear(); os.environ.update({variables!r})"
+        return exec, (f"{code}; {_LET_SERVER_END}",)
 
 
 class _Popen(popen_forkserver.Popen):
