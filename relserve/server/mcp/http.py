@@ -93,23 +93,26 @@ class _BodyInTime:
             await self._app(scope, receive, send)
             return
         until = asyncio.get_running_loop().time() + BODY_S
-        is_whole = is_late = False
+        is_whole = is_late = is_answered = False
 
         async def receiving() -> Message:
             nonlocal is_whole, is_late
             try:
-                async with asyncio.timeout_at(None if is_whole else until):
+                async with asyncio.timeout_at(None if is_whole or is_answered else until):
                     message = await receive()
             except TimeoutError:
-                is_late = True
-                told = PlainTextResponse(f"the body did not come within {BODY_S:g} s\n", 408)
-                await told(scope, receive, send)
+                if not is_late:
+                    is_late = True
+                    told = PlainTextResponse(f"the body did not come within {BODY_S:g} s\n", 408)
+                    await told(scope, receive, send)
                 return {"type": "http.disconnect"}
             is_whole = is_whole or not message.get("more_body", False)
             return message
 
         async def sending(message: Message) -> None:
+            nonlocal is_answered
             if not is_late:
+                is_answered = True
                 await send(message)
 
         await self._app(scope, receiving, sending)
