@@ -28,12 +28,7 @@ test: $(INSTALLED)
 
 # Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, a pretrained model, the wheel, the site.
 test-all: test
-	-@$(MAKE) --no-print-directory llamacpp
-	-@$(MAKE) --no-print-directory smollm2
-	-@$(MAKE) --no-print-directory dbt
-	-@$(MAKE) --no-print-directory site-tools
-	-@$(MAKE) --no-print-directory integrations
-	-@$(MAKE) --no-print-directory airflow
+	-@$(MAKE) --no-print-directory --keep-going --jobs=2 llamacpp integrations airflow dbt smollm2 site-tools
 	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
