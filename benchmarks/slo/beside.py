@@ -65,7 +65,8 @@ def trace(load: BesideLoad, seed: int) -> list[RelSpec]:
 def _poisson(load: BesideLoad, seed: int) -> list[float]:
     count = max(4, round(2 * load.prompts_per_s * load.end_s) + 20)
     times = np.cumsum(gaps(1.0, count, 2 * seed + 1)) / load.prompts_per_s
-    return [float(at_s) for at_s in times if at_s < load.end_s]
+    found = [float(at_s) for at_s in times if at_s < load.end_s]
+    return found or [load.warm_s]  # a short run on a slow machine has one, too
 
 
 def came(specs: Sequence[RelSpec], token_s: Mapping[str, Sequence[float]]) -> list[RequestRecord]:
