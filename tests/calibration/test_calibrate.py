@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import random
 import re
-import warnings
+import subprocess
 from collections.abc import Iterator
 from importlib import import_module
 from io import StringIO
@@ -151,13 +150,19 @@ def test_an_engine_that_ends_is_told_with_its_reason(tmp_path: Path, monkeypatch
     monkeypatch.setattr(run, "WORKER", "broken_worker")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     told: list[dict[str, Any]] = []
-    with warnings.catch_warnings(record=True) as left_open:
-        warnings.simplefilter("always", ResourceWarning)
-        with pytest.raises(EngineStartError, match="ended: ValueError: no memory; its log is"):
-            run.measure("org/name", {}, 1.0, tmp_path / "logs" / "log", told.append)
-        gc.collect()
+    workers: list[subprocess.Popen[str]] = []
+    popen = subprocess.Popen
+
+    def noted(*args: Any, **kwargs: Any) -> subprocess.Popen[str]:
+        workers.append(popen(*args, **kwargs))
+        return workers[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    with pytest.raises(EngineStartError, match="ended: ValueError: no memory; its log is"):
+        run.measure("org/name", {}, 1.0, tmp_path / "logs" / "log", told.append)
     assert told == [{"measured": 1}]
-    assert [str(each.message) for each in left_open] == []
+    (worker,) = workers
+    assert (worker.stdin.closed, worker.stdout.closed) == (True, True)  # type: ignore[union-attr]
 
 
 def test_a_file_elsewhere_is_told_with_the_setting_that_names_it(
