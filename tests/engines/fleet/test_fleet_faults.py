@@ -94,7 +94,9 @@ def test_one_row_at_a_frozen_member_is_asked_elsewhere_within_two_seconds(limit_
 
 
 @pytest.mark.performance
-def test_a_member_three_times_slower_does_not_set_the_latency(limit_s: Limit) -> None:
+def test_a_member_three_times_slower_does_not_set_the_latency() -> None:
+    """By its share it would take 0.75 of the time of one, in halves 1.5; a busy machine has three tries."""
+
     def seconds(*row_s: float) -> float:
         fleet = fleet_of(**{f"m{i}": Machine(each) for i, each in enumerate(row_s)})
         up(fleet, *fleet.roster.members)
@@ -102,8 +104,7 @@ def test_a_member_three_times_slower_does_not_set_the_latency(limit_s: Limit) ->
         assert in_order(asked(fleet).result(timeout=TIMEOUT_S)) == EXPECTED
         return time.monotonic() - began
 
-    alone_s, together_s = seconds(0.003), seconds(0.003, 0.009)
-    assert together_s < limit_s(0.95, busy=1.4) * alone_s  # by its share it would be 0.75; in halves 1.5
+    assert any(seconds(0.003, 0.009) < 0.95 * seconds(0.003) for _ in range(3))
 
 
 @pytest.mark.parametrize("num", [1, 40, 400])
