@@ -248,11 +248,12 @@ class FreshColumns:
         if in_transaction(self.raw.execute):
             yield
             return
-        self.raw.begin()
         try:
+            self.raw.begin()  # interrupted, it leaves a transaction that has failed
             yield
         except BaseException:
-            self.raw.rollback()
+            with suppress(duckdb.Error):
+                self.raw.rollback()
             raise
         self.raw.commit()
 

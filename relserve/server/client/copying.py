@@ -15,6 +15,7 @@ from relserve.server.client.channel import Channel, Frame
 from relserve.server.client.columns import columns_of
 from relserve.server.client.executor import Executor, StatementOutcome
 from relserve.server.client.state import ClientState
+from relserve.server.client.transaction import BEGIN
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.copy_batches import copied_batch
 from relserve.server.wire.copy_reader import CopyReader, Row
@@ -75,9 +76,9 @@ class Copying:
         self._flush()
         is_own = self._state.transaction.status == b"I"
         count = 0
-        if is_own:
-            self._con.execute("BEGIN TRANSACTION")
         try:
+            if is_own:
+                self._con.execute(BEGIN[False])
             for rows in self._parts(reader):
                 self._insert(copy, columns, rows, is_binary)
                 count += len(rows)

@@ -18,7 +18,7 @@ from relserve.server.client.variables import SessionVariables
 
 _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
 
-_BEGIN = {False: "BEGIN TRANSACTION", True: "BEGIN TRANSACTION READ ONLY"}
+BEGIN = {False: "BEGIN TRANSACTION", True: "BEGIN TRANSACTION READ ONLY"}
 
 
 class Transaction:
@@ -102,12 +102,18 @@ class Transaction:
         self._is_fresh = True
 
     def _begin(self, is_read_only: bool) -> None:
-        self._con.execute(_BEGIN[is_read_only])
         try:
+            self._con.execute(BEGIN[is_read_only])  # cancelled, it leaves a transaction that has failed
             self.when_begun()
         except Exception:
-            self._con.raw.rollback()
+            self._undo()
             raise
+
+    def _undo(self) -> None:
+        """Have DuckDB in no transaction, whoever cancels what the client is about to hear has failed."""
+        self._shield()
+        with suppress(duckdb.Error):
+            self._con.raw.rollback()
 
     def warn_outside(self, what: str) -> None:
         """Tell the client that a statement did nothing, for no block has begun."""
@@ -127,8 +133,7 @@ class Transaction:
                 self._con.execute("COMMIT" if commits else "ROLLBACK")
             except Exception:
                 commits = False
-                with suppress(duckdb.Error):
-                    self._con.raw.rollback()
+                self._undo()
                 raise
             finally:
                 self.status, self.is_implicit = b"I", False

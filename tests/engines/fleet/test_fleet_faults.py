@@ -95,8 +95,6 @@ def test_one_row_at_a_frozen_member_is_asked_elsewhere_within_two_seconds(limit_
 
 @pytest.mark.performance
 def test_a_member_three_times_slower_does_not_set_the_latency() -> None:
-    """By its share it would take 0.75 of the time of one, in halves 1.5; a busy machine has three tries."""
-
     def seconds(*row_s: float) -> float:
         fleet = fleet_of(**{f"m{i}": Machine(each) for i, each in enumerate(row_s)})
         up(fleet, *fleet.roster.members)
@@ -104,6 +102,7 @@ def test_a_member_three_times_slower_does_not_set_the_latency() -> None:
         assert in_order(asked(fleet).result(timeout=TIMEOUT_S)) == EXPECTED
         return time.monotonic() - began
 
+    # By its share 0.75, in halves 1.5; a busy machine has three tries.
     assert any(seconds(0.003, 0.009) < 0.95 * seconds(0.003) for _ in range(3))
 
 

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from relserve.engines.scripted import ScriptedEngine
+from relserve.server.client.transaction import BEGIN
 from tests.server.client.conftest import Serve, connect
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -24,7 +25,11 @@ def in_background(con: psycopg.Connection, text: str) -> tuple[threading.Thread,
 
     def run() -> None:
         try:
-            con.execute(text)
+            if text.startswith("COPY"):
+                with con.cursor().copy(text) as copy:
+                    copy.write("1\n")
+            else:
+                con.execute(text)
         except psycopg.Error as error:
             errors.append(error)
 
@@ -47,6 +52,24 @@ def test_a_cancelled_statement_ends_at_once(serve: Serve) -> None:
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
     con.rollback()
     assert con.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.cells(2)
+@pytest.mark.parametrize("text", ["SELECT 1", "COPY t FROM STDIN"])
+def test_a_begin_that_is_cancelled_begins_nothing(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """DuckDB is in a transaction then that has failed, and every further statement of the client would."""
+    con = connect(serve(), cursor_factory=psycopg.ClientCursor, autocommit=True)
+    con.execute("CREATE TABLE t (a INTEGER)")
+    con.autocommit = text == "COPY t FROM STDIN"
+    with monkeypatch.context() as patch:
+        patch.setitem(BEGIN, False, f"{BEGIN[False]}; {LONG}")  # the cancel comes in the midst of it
+        thread, errors = in_background(con, text)
+        wait_until(lambda: is_ended_by(con.cancel_safe, thread))
+    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+    assert con.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (0,)
 
 
 def test_cancelling_an_llm_query_frees_the_engine(serve: Serve) -> None:
