@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from relserve.engines.scripted import ScriptedEngine
+from relserve.server.client import copying, transaction
 from relserve.server.client.transaction import BEGIN
 from tests.server.client.conftest import Serve, connect
 from tests.waiting import PATIENCE_S, wait_until
@@ -54,6 +55,18 @@ def test_a_cancelled_statement_ends_at_once(serve: Serve) -> None:
     assert con.execute("SELECT 1").fetchone() == (1,)
 
 
+class LongBegin(dict[bool, str]):
+    """A BEGIN that lasts until it is cancelled."""
+
+    def __init__(self, text: dict[bool, str]) -> None:
+        super().__init__(text)
+        self.has_begun = threading.Event()
+
+    def __getitem__(self, is_read_only: bool) -> str:
+        self.has_begun.set()
+        return super().__getitem__(is_read_only)
+
+
 @pytest.mark.cells(2)
 @pytest.mark.parametrize("text", ["SELECT 1", "COPY t FROM STDIN"])
 def test_a_begin_that_is_cancelled_begins_nothing(
@@ -64,8 +77,11 @@ def test_a_begin_that_is_cancelled_begins_nothing(
     con.execute("CREATE TABLE t (a INTEGER)")
     con.autocommit = text == "COPY t FROM STDIN"
     with monkeypatch.context() as patch:
-        patch.setitem(BEGIN, False, f"{BEGIN[False]}; {LONG}")  # the cancel comes in the midst of it
+        begin = LongBegin({False: f"{BEGIN[False]}; {LONG}"})
+        patch.setattr(transaction, "BEGIN", begin)
+        patch.setattr(copying, "BEGIN", begin)
         thread, errors = in_background(con, text)
+        assert begin.has_begun.wait(PATIENCE_S)
         wait_until(lambda: is_ended_by(con.cancel_safe, thread))
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
     assert con.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
