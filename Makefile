@@ -32,7 +32,7 @@ test-all: environments
 
 # What only test-all needs; without one of them its tests are skipped, and say so.
 environments: $(INSTALLED)
-	-@$(MAKE) --no-print-directory --keep-going --jobs=2 llamacpp integrations airflow dbt smollm2 site-tools
+	-@$(MAKE) --silent --no-print-directory --keep-going llamacpp integrations airflow dbt smollm2 site-tools
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)
@@ -54,7 +54,7 @@ bench: $(INSTALLED)
 stale: $(INSTALLED)
 	@$(PY) -m benchmarks.stale
 
-# Every benchmark quickly, held against benchmarks/results/regress.json: 30 to 50 minutes in which nothing else may run.
+# Every benchmark quickly, held against benchmarks/results/regress.json: 40 to 60 minutes in which nothing else may run.
 regress: $(INSTALLED)
 	@$(PY) -m benchmarks.regress
 
