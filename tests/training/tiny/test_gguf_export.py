@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from relserve.tiny import MODEL_DIR
-from tests.llama_cpp import run_python, tiny_as_gguf
+from tests.llama_cpp import LlamaCppServer, tiny_as_gguf
+from tests.waiting import PATIENCE_S
 from training.tiny.prompts import chat
 
 pytestmark = pytest.mark.long
@@ -23,24 +28,7 @@ PROMPTS = [
 ]  # fmt: skip
 # Our tokenizer leaves the space with such a number; llama.cpp knows no cutter that does.
 OTHERWISE = "2 ⅓ cups"
-READ = """
-import json, sys
-from llama_cpp import Llama
-asked = json.load(sys.stdin)
-llama = Llama(sys.argv[1], n_ctx=4096, n_threads=1, n_threads_batch=1, verbose=False)
-found = []
-for prompt in asked["prompts"]:
-    tokens = llama.tokenize(prompt.encode(), add_bos=False, special=True)
-    said = []
-    for token in llama.generate(tokens, temp=0.0, top_k=0, top_p=1.0, min_p=0.0, repeat_penalty=1.0):
-        said.append(token)
-        if token == llama.token_eos() or len(said) == asked["num_tokens"]:
-            break
-    found.append([tokens, said])
-print(json.dumps({"read": found, "metadata": llama.metadata}))
-"""
-
-
+LIKELIEST = {"temperature": 0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
 @pytest.fixture(scope="module")
 def expected() -> list[list[list[int]]]:
     """Tokens of each prompt, and those that transformers answers with."""
@@ -55,21 +43,49 @@ def expected() -> list[list[list[int]]]:
     return found
 
 
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Callable[[str], LlamaCppServer]]:
+    """serving(format): llama.cpp's server of the model with numbers of that format."""
+    servers: list[LlamaCppServer] = []
+
+    def started(number_format: str) -> LlamaCppServer:
+        path = tiny_as_gguf(tmp_path / "tiny.gguf", number_format)
+        servers.append(LlamaCppServer(path, tmp_path / "serve.log"))
+        servers[0].ensure_up()
+        return servers[0]
+
+    yield started
+    for server in servers:
+        server.stop()
+
+
+def told(server: LlamaCppServer, path: str, body: dict[str, Any] | None = None) -> Any:
+    """What the server answers at a path of its own."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(server.url.removesuffix("/v1") + path, data)
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
+        return json.load(response)
+
+
+def tokens_of(server: LlamaCppServer, prompt: str) -> list[int]:
+    asked = {"content": prompt, "add_special": False, "parse_special": True}
+    return told(server, "/tokenize", asked)["tokens"]
+
+
 @pytest.mark.parametrize("number_format", ["F32", "F16"])
-def test_llama_cpp_answers_as_transformers_does(tmp_path, expected, number_format):
-    path = tiny_as_gguf(tmp_path / "tiny.gguf", number_format)
-    asked = json.dumps({"prompts": [chat(prompt) for prompt in PROMPTS], "num_tokens": NUM_TOKENS})
-    told = json.loads(run_python("-c", READ, str(path), given=asked))
-    assert told["read"] == expected
-    assert told["metadata"]["tokenizer.chat_template"] == (MODEL_DIR / "chat_template.jinja").read_text()
+def test_llama_cpp_answers_as_transformers_does(serving, expected, number_format):
+    server = serving(number_format)
+    found = []
+    for prompt in PROMPTS:
+        tokens = tokens_of(server, chat(prompt))
+        asked = {"prompt": tokens, "n_predict": NUM_TOKENS, "return_tokens": True, **LIKELIEST}
+        found.append([tokens, told(server, "/completion", asked)["tokens"]])
+    assert found == expected
+    assert told(server, "/props")["chat_template"] == (MODEL_DIR / "chat_template.jinja").read_text()
 
 
-def test_what_llama_cpp_cuts_otherwise_is_read_all_the_same(tmp_path):
-    path = tiny_as_gguf(tmp_path / "tiny.gguf")
-    told = json.loads(
-        run_python("-c", READ, str(path), given=json.dumps({"prompts": [OTHERWISE], "num_tokens": 1}))
-    )
+def test_what_llama_cpp_cuts_otherwise_is_read_all_the_same(serving):
+    tokens = tokens_of(serving("F32"), OTHERWISE)
     tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(MODEL_DIR)
-    ((tokens, _),) = told["read"]
     assert tokenizer.decode(tokens) == OTHERWISE
     assert tokens != tokenizer.encode(OTHERWISE)
