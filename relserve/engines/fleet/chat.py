@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
@@ -31,6 +31,7 @@ OURS = (401, 402, 403, 404)  # the key, the bill, the URL and the model's name a
 BAD_GATEWAY = 502
 
 Send = Callable[[Any], Awaitable[None]]
+T = TypeVar("T")
 _numbers = itertools.count(1)
 
 
@@ -66,6 +67,7 @@ class Chat:
         self._roster, self._ways, self._path, self._body = roster, ways, path, body
         self._asked, self._headers = _asked(body, entering), headers
         self._with: tuple[FleetMember, MemberWay] | None = None
+        self._member: FleetMember | None = None  # that is asked, or to which the way is being found
         self._work: asyncio.Timeout | None = None
         self._is_moved = self._has_begun = self._was_silent = False
         self._tried: set[str] = set()
@@ -82,7 +84,7 @@ class Chat:
 
     def changed(self) -> None:
         """See `Holder.changed`: a member that says nothing is left for one that does."""
-        is_stuck = self._with is not None and self._with[0].silent and not self._has_begun
+        is_stuck = self._member is not None and self._member.silent and not self._has_begun
         if is_stuck and any(not each.silent for each in self._others().values()):
             self._was_silent = True
             self._move()
@@ -174,8 +176,9 @@ class Chat:
         asked = self._asked._replace(request_id=f"{self._asked.request_id}.{self._num_tries}")
         number = router.put([asked], member.name, roster.clock())
         member.sent(1, f"{router.policy.name}, OpenAI")
+        self._member = member
         try:
-            way = await self._way(member)
+            way = await self._until_moved(self._way(member))
             if way is None:
                 return False
             self._with = member, way
@@ -193,17 +196,17 @@ class Chat:
                 roster.died(member, life, error.useless)
             raise
         finally:
-            self._with = None
+            self._with = self._member = None
             member.num_rows -= 1
             router.ended(asked.request_id, roster.clock(), num_output)
         return True
 
-    async def _until_moved(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _until_moved(self, work: Coroutine[Any, Any, T]) -> T:
         """Do some work until it is to be done elsewhere, which is a TimeoutError."""
         self._is_moved = False
         async with asyncio.timeout(None) as self._work:
             try:
-                await work
+                return await work
             finally:
                 self._work = None
 

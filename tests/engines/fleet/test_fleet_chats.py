@@ -182,6 +182,31 @@ def test_a_server_that_says_nothing_is_left_for_another(fake: Fake, tmp_path: Pa
         wait_until(lambda: frozen.num_dropped == 1)
 
 
+@pytest.mark.long
+def test_a_member_that_hangs_before_there_is_a_way_to_it_is_left_for_another(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen, other = fake(answers("f")), fake(answers("o"))
+    with gateway_to(tmp_path, frozen, other) as (gateway, fleet):
+        member = fleet.roster.members["m0"]
+        assert member.launched is not None
+        launcher, engine = type(member.launcher), member.launched.engine
+        find: Any = launcher.api
+
+        async def hangs(self: Any, its: Any, *more: Any) -> Any:
+            if its is engine:
+                await asyncio.sleep(2 * PATIENCE_S)
+            return await find(self, its, *more)
+
+        assert {ask(gateway) for _ in range(2)} == {"f", "o"}
+        monkeypatch.setattr(launcher, "api", hangs)
+        member.launched = member.launched._replace()  # as if it had come back: the way is looked for anew
+        frozen.models_pause_s = 60.0
+        assert [ask(gateway) for _ in range(2)] == ["o"] * 2
+        assert member.silent
+        assert not member.num_deaths
+
+
 def test_a_request_under_which_members_end_is_given_up(fake: Fake, tmp_path: Path) -> None:
     async def hangs_up(body: dict[str, Any]) -> Answered:
         raise Hangup
