@@ -203,7 +203,7 @@ def test_a_small_model_that_tells_no_probability_is_an_error(con: relserve.Conne
     with pytest.raises(OptionError, match="told no probability of any row"):
         con.sql(f"SELECT {FILTER}) FROM rows_").fetchall()
     states = con.sql("SELECT function, state FROM llm_queries() ORDER BY rel_id").fetchall()
-    assert states[0] == ("llm_filter", "failed"), "though the large model was not asked"
+    assert ("llm_filter", "failed") in states, "though the large model was not asked"
 
 
 @pytest.mark.long
