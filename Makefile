@@ -88,7 +88,7 @@ $(DBT)/.installed: $(INSTALLED) requirements/dbt.lock
 integrations: $(INTEGRATIONS)/.installed
 
 $(INTEGRATIONS)/.installed: requirements/integrations.lock requirements/duckdb_postgres.lock
-	@echo "installing the libraries of docs/integrations.md into $(INTEGRATIONS) (once: about two minutes)"
+	@echo "installing the libraries of docs/integrations.md into $(INTEGRATIONS) (once)"
 	@test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
 	@$(LOCKED) $(INTEGRATIONS)/bin/python -r requirements/integrations.lock
 	@rm -rf $(INTEGRATIONS)/duckdb_postgres
@@ -100,7 +100,7 @@ $(INTEGRATIONS)/.installed: requirements/integrations.lock requirements/duckdb_p
 airflow: $(AIRFLOW)/.installed
 
 $(AIRFLOW)/.installed: requirements/airflow.lock
-	@echo "installing Apache Airflow into $(AIRFLOW) (once: about two minutes)"
+	@echo "installing Apache Airflow into $(AIRFLOW) (once)"
 	@test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
 	@$(LOCKED) $(AIRFLOW)/bin/python -r requirements/airflow.lock
 	@touch $@
@@ -133,7 +133,7 @@ $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@echo "  torch for the CPU .."
 	@$(PIP) --no-warn-conflicts --constraint $(VENV)/constraints.txt torch==2.13.0
 	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
-# What else is imported is compiled by the first to import it, which is a sixth of all that uv has copied.
+# uv compiles nothing. What else is imported is compiled by the first to import it.
 	@$(PY) -m compileall -q -j 0 relserve duckdb_ext kernels $(VENV)/lib/python*/site-packages/vllm
 # A program in the folder of the clone finds the package, not the clone, which has the same name.
 	@$(PY) -c "import pathlib, sysconfig; pathlib.Path(sysconfig.get_path('purelib'), 'relserve_clone.pth').write_text('$(CURDIR)\\n')"

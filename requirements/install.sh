@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh PYTHON OPTIONS: the packages of lock files, each checked by its hash, into the environment of PYTHON. uv does it in a
-# tenth of pip's time; of pip's settings it is told the index alone, so what it does not get is left to pip, which also says why.
+# install.sh PYTHON OPTIONS: the packages of lock files, each checked by its hash, into the environment of PYTHON. uv does it in
+# seconds; of pip's settings it is told the index alone, so what it does not get is left to pip, which also says why.
 python=$1
 shift
 locked="--quiet --no-deps --require-hashes"

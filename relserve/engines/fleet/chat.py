@@ -66,8 +66,8 @@ class Chat:
     ) -> None:  # fmt: skip
         self._roster, self._ways, self._path, self._body = roster, ways, path, body
         self._asked, self._headers = _asked(body, entering), headers
-        self._with: tuple[FleetMember, MemberWay] | None = None
         self._member: FleetMember | None = None  # that is asked, or to which the way is being found
+        self._way_there: MemberWay | None = None  # once it is found
         self._work: asyncio.Timeout | None = None
         self._is_moved = self._has_begun = self._was_silent = False
         self._tried: set[str] = set()
@@ -76,11 +76,11 @@ class Chat:
     @property
     def num_waiting(self) -> int:
         """See `Holder.num_waiting`."""
-        return int(self._with is None)
+        return int(self._way_there is None)
 
     def num_output_tokens(self, ids: Sequence[str]) -> float:
         """Tokens that it has said so far, as far as that is seen."""
-        return 0.0 if self._with is None else self._with[1].place.num_output_tokens(ids)
+        return 0.0 if self._way_there is None else self._way_there.place.num_output_tokens(ids)
 
     def changed(self) -> None:
         """See `Holder.changed`: a member that says nothing is left for one that does."""
@@ -91,7 +91,7 @@ class Chat:
 
     def lost(self, member: FleetMember) -> int:
         """See `Holder.lost`: an answer that has begun breaks off."""
-        if self._with is None or self._with[0] is not member:
+        if self._way_there is None or self._member is not member:
             return 0
         self._move()
         return int(not self._has_begun)
@@ -181,7 +181,7 @@ class Chat:
             way = await self._until_moved(self._way(member))
             if way is None:
                 return False
-            self._with = member, way
+            self._way_there = way
             await self._until_moved(self._exchange(member, way, number, send))
             num_output = num_output_tokens() or None
             member.num_answered += 1
@@ -196,7 +196,7 @@ class Chat:
                 roster.died(member, life, error.useless)
             raise
         finally:
-            self._with = self._member = None
+            self._member = self._way_there = None
             member.num_rows -= 1
             router.ended(asked.request_id, roster.clock(), num_output)
         return True

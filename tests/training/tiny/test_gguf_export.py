@@ -29,6 +29,8 @@ PROMPTS = [
 # Our tokenizer leaves the space with such a number; llama.cpp knows no cutter that does.
 OTHERWISE = "2 ⅓ cups"
 LIKELIEST = {"temperature": 0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
+
+
 @pytest.fixture(scope="module")
 def expected() -> list[list[list[int]]]:
     """Tokens of each prompt, and those that transformers answers with."""
