@@ -125,7 +125,7 @@ class LengthTable(NamedTuple):
     @classmethod
     def of(cls, hazards: Floats, limit: int, seen: int) -> LengthTable:
         """From hazards to the share that has ended by each edge, and the mean of what is left."""
-        widths, less_one, twice = _widths(limit)
+        widths, less_one, twice, before, after, part = _grid(limit)
         num_bins = len(widths)
         alive = np.ones(num_bins + 1)
         (1.0 - hazards[:num_bins]).cumprod(out=alive[1:])
@@ -134,14 +134,32 @@ class LengthTable(NamedTuple):
         # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
         tokens = widths * (starts - (starts - alive[1:]) * less_one / twice)
         remaining = tokens[::-1].cumsum()[::-1] / starts
-        by_given = np.maximum(np.interp(_GIVEN[:limit], _STARTS[:num_bins], remaining), 1.0)
+        by_given = remaining[before]
+        by_given += part * (remaining[after] - by_given)
+        np.maximum(by_given, 1.0, out=by_given)
         return cls(ended.tolist(), float(remaining[0]), by_given.tolist(), float(min(seen, limit)))
 
 
+class _Grid(NamedTuple):
+    """Of the bins up to a limit: their widths, these less one, and twice these.
+
+    And of each number of tokens up to it, or to TABLE, the bins between whose starts it lies, and how far.
+    """
+
+    widths: Floats
+    less_one: Floats
+    twice: Floats
+    before: NDArray[np.intp]
+    after: NDArray[np.intp]
+    part: Floats
+
+
 @lru_cache(maxsize=64)
-def _widths(limit: int) -> tuple[Floats, Floats, Floats]:
-    """Of the bins up to a limit: their widths, these less one, and twice these."""
+def _grid(limit: int) -> _Grid:
     num_bins = bin_of(limit) + 1
-    widths = _WIDTHS[:num_bins].copy()
+    widths, starts, given = _WIDTHS[:num_bins].copy(), _STARTS[:num_bins], _GIVEN[:limit]
     widths[-1] = limit - EDGES[num_bins - 1]
-    return widths, widths - 1, 2 * widths
+    before = np.searchsorted(starts, given, "right") - 1
+    after = np.minimum(before + 1, num_bins - 1)
+    part = (given - starts[before]) / _WIDTHS[before]
+    return _Grid(widths, widths - 1, 2 * widths, before, after, part)

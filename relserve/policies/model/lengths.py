@@ -25,8 +25,9 @@ MOST_KINDS = 1024
 LAST_ALIVE = 0.6  # rows expected to be alive when the last one is said to end
 DISBELIEF = 2  # what a row has given beyond its cap, times so much, is taken for the cap
 RENEW_AFTER = 0.1  # share of the ended rows that is news
-SHARED = 8  # relQueries of a kind that begin with one table, whatever its running rows show meanwhile
+SHARED = 8  # relQueries of a kind that take one table, whatever its running rows show meanwhile
 MOST_TABLES = 512  # of those that are shared
+NOT_BEGUN = -1  # how far a relQuery is of which nothing has run
 
 
 class RelLengths(Protocol):
@@ -127,7 +128,7 @@ class LengthLearner:
     def __init__(self) -> None:
         self.kinds: OrderedDict[str, LengthCounts] = OrderedDict()
         self.general = LengthCounts(GENERAL_MEMORY)
-        self._shared: OrderedDict[tuple[str | None, int], _Shared] = OrderedDict()
+        self._shared: OrderedDict[tuple[str | None, int, int], _Shared] = OrderedDict()
         self._hazards, self._num_in_hazards = GUESS, -1
         self._of_one_row: dict[tuple[int, int], LengthTable] = {}
 
@@ -172,10 +173,16 @@ class LengthLearner:
             table = self._of_one_row[key] = LengthTable.of(hazards, limit, row.longest)
         return table
 
-    def beginning(self, kind: str | None, rows: LengthCounts | None, limit: int) -> LengthTable:
-        """What a relQuery is taken to give of which nothing has run: tens of thousands may come at once."""
-        num_ended = (self.general if rows is None else rows).num_ended
-        shared = self._shared.pop((kind, limit), None)
+    def of_many(
+        self, kind: str | None, rows: LengthCounts | None, limit: int, top: int = NOT_BEGUN
+    ) -> LengthTable:
+        """What a relQuery is taken to give that knows no more than its kind; tens of thousands come at once.
+
+        Args:
+            top: how far it is, as a class that shares a table.
+        """
+        num_ended, key = (self.general if rows is None else rows).num_ended, (kind, limit, top)
+        shared = self._shared.pop(key, None)
         is_old = shared is None or num_ended - shared.num_ended > RENEW_AFTER * shared.num_ended
         if shared is None or is_old or (rows is not None and shared.num_users >= SHARED):
             general = self.hazards()
@@ -183,7 +190,7 @@ class LengthLearner:
             seen = 0 if rows is None else rows.longest
             shared = _Shared(LengthTable.of(hazards, limit, seen), num_ended)
         shared.num_users += 1
-        self._shared[(kind, limit)] = shared
+        self._shared[key] = shared
         while len(self._shared) > MOST_TABLES:
             self._shared.popitem(last=False)
         return shared.table
@@ -221,48 +228,54 @@ class LearntLengths:
         self, learner: LengthLearner, kind: str | None, rows: LengthCounts | None, cap: int, limit: int
     ) -> None:
         self._learner, self._kind_name = learner, kind
-        self._own: LengthCounts | None = None  # until a row has run beside others or has ended
+        self._own: LengthCounts | None = None  # until a row has run beside others, or others run after it
         self._kind = rows
+        self._ended: list[tuple[int, bool]] = []  # its own rows that `_own` does not know of yet
+        self._num_own = 0  # that ended
+        self._alive_in = -1  # the bin in which its kind counts the only row of it that runs
         self._cap, self._limit = max(cap, 1), limit
-        self._top = -1
-        self._take(learner.beginning(kind, rows, limit))
+        self._top = NOT_BEGUN
+        self._take(learner.of_many(kind, rows, limit))
 
     @property
     def is_outdated(self) -> bool:
         """See `RelLengths.is_outdated`."""
         if self._num_known >= KIND_MEMORY:
             return False
-        if self._kind is not None and self._kind.num_ended:
-            return self._kind.num_ended > 2 * self._num_known
+        if num_ended := self._num_ended:
+            return num_ended > 2 * self._num_known
         return self._learner.general.num_ended > 2 * self._num_general
+
+    @property
+    def _num_ended(self) -> int:
+        """Rows of its kind that ended; its own where it has no kind."""
+        return self._num_own if self._kind_name is None or self._kind is None else self._kind.num_ended
 
     def ended(self, tokens: int, is_whole: bool) -> None:
         """See `RelLengths.ended`."""
-        own, kind = self._levels()
         place = bin_of(max(tokens, 1))
-        own.add(place, is_whole)
-        kind.add(place, is_whole)
-        self._learner.general.add(place, is_whole, min(1.0, KIND_VOICE / kind.num_ended))
+        self._ended.append((place, is_whole))
+        self._num_own += 1
+        if self._kind_name is not None and self._kind is not None:
+            self._kind.add(place, is_whole)
+        self._learner.general.add(place, is_whole, min(1.0, KIND_VOICE / self._num_ended))
 
     def renew(self, most: int, given: Given) -> bool:
         """See `RelLengths.renew`; does nothing while there is little news."""
-        num_known, num_ended = self._num_known, 0 if self._kind is None else self._kind.num_ended
-        top = (most + 1).bit_length() if most >= 0 else -1
+        num_known, num_ended = self._num_known, self._num_ended
+        top = (most + 1).bit_length() if most >= 0 else NOT_BEGUN
         has_news = num_ended - num_known > RENEW_AFTER * num_known
         if top == self._top and not has_news and (num_ended or not self.is_outdated):  # of all kinds
             return False
         self._top = top
-        if self._own is None and most < 0:  # nothing of it has run
-            self._take(self._learner.beginning(self._kind_name, self._kind, self._limit))
-            return True
         if most >= self._limit:
             self._limit = self._cap if most < self._cap else DISBELIEF * (most + 1)
-        rows = list(given())
-        if self._kind is None and rows == [(most, 1)]:
-            self._take(self._learner.of_one_row(most, self._limit))
+        rows = list(given()) if most >= 0 else []
+        if self._own is None and not self._num_own and rows in ([], [(most, 1)]):
+            self._take(self._of_its_kind(most, top))
             return True
-        own, kind = self._levels()
         self.rest()
+        own, kind = self._levels()
         for tokens, num_rows in rows:
             own.alive[bin_of(tokens + 1)] += num_rows
         kind.alive += own.alive
@@ -270,8 +283,22 @@ class LearntLengths:
         self._take(LengthTable.of(hazards, self._limit, kind.longest))
         return True
 
+    def _of_its_kind(self, most: int, top: int) -> LengthTable:
+        """What is known of it while one row runs, or none did yet: no more than of its kind."""
+        learner, limit = self._learner, self._limit
+        if self._kind is None:
+            return learner.of_many(None, None, limit) if most < 0 else learner.of_one_row(most, limit)
+        self.rest()
+        if most >= 0:
+            self._alive_in = bin_of(most + 1)
+            self._kind.alive[self._alive_in] += 1.0
+        return learner.of_many(self._kind_name, self._kind, limit, top)
+
     def rest(self) -> None:
         """See `RelLengths.rest`."""
+        if self._alive_in >= 0 and self._kind is not None:
+            self._kind.alive[self._alive_in] -= 1.0
+            self._alive_in = -1
         if self._own is not None and self._kind is not None:
             self._kind.alive -= self._own.alive
             self._own.alive[:] = 0.0
@@ -301,15 +328,20 @@ class LearntLengths:
         return float(left) if left > 1.0 else 1.0
 
     def _levels(self) -> tuple[LengthCounts, LengthCounts]:
-        """Its own rows and those of its kind."""
+        """Its own rows and those of its kind, with all that ended."""
         if self._own is None:
             self._own = LengthCounts(1e9)
         if self._kind is None:
             self._kind = LengthCounts(KIND_MEMORY)
+        for place, is_whole in self._ended:
+            self._own.add(place, is_whole)
+            if self._kind_name is None:
+                self._kind.add(place, is_whole)
+        self._ended = []
         return self._own, self._kind
 
     def _take(self, table: LengthTable) -> None:
         """Go by a table that knows all that there is to know now."""
-        self._num_known = 0 if self._kind is None else self._kind.num_ended
+        self._num_known = self._num_ended
         self._num_general = self._learner.general.num_ended
         self._ends, self.row, self.expected_left, self.seen = table

@@ -100,18 +100,19 @@ class DueTimes:
         back_s = vector(book.column(BACK, blank=-INFINITE))
         if not len(flows):
             return values
+        ends_s, starts_s = deadline_s[flows], begun_s[flows]
         after_s = Demand(prompts[flows], outputs[flows]).seconds(cost)  # type: ignore[arg-type]
-        hopeless = view.now_s + vector(alone_s(book))[flows] + after_s > deadline_s[flows]
-        due_s[flows] = np.where(hopeless, INFINITE, deadline_s[flows] - after_s)
-        late_s = np.maximum(deadline_s[flows], begun_s[flows]) + HOPELESS_S
-        back_s[flows] = np.where(hopeless, late_s, -INFINITE)
+        hopeless = view.now_s + vector(alone_s(book))[flows] + after_s > ends_s
+        due_s[flows] = np.where(hopeless, INFINITE, ends_s - after_s)
+        back_s[flows] = np.where(hopeless, np.maximum(ends_s, starts_s) + HOPELESS_S, -INFINITE)
         found = np.array(values)
-        order = np.lexsort((begun_s[flows], deadline_s[flows], hopeless))
+        order = np.lexsort((starts_s, ends_s, hopeless))
         lengths = WEIGHT * (found[flows] + after_s)[order]
-        slos_s = (deadline_s[flows] - begun_s[flows])[order]
+        slos_s = (ends_s - starts_s)[order]
         is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
-        most = np.where(is_claimed, LONGER * lengths, INFINITE)
-        in_order = np.minimum(np.maximum.accumulate(lengths), most)
+        in_order = np.maximum.accumulate(lengths)
+        if is_claimed.any():
+            in_order = np.minimum(in_order, np.where(is_claimed, LONGER * lengths, INFINITE))
         in_order += HOPELESS * hopeless[order]
         found[flows[order]] = in_order * (1.0 + RANK * np.arange(len(order)))
         return found.tolist() if isinstance(values, list) else found

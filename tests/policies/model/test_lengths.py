@@ -200,3 +200,36 @@ def test_relqueries_of_no_kind_share_what_their_only_row_shows() -> None:
 def told(lengths: LearntLengths) -> tuple[float, ...]:
     longest = [lengths.longest_left(tokens, 1) for tokens in (0, 3, 50)]
     return (lengths.row, lengths.seen, *longest, *lengths.expected_left)
+
+
+def test_an_only_row_counts_for_its_kind_as_long_as_it_goes_on() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 4096), [20] * 10)
+    before = learner.of("a", 4096).row
+    several = [learner.of("a", 4096) for _ in range(SHARED)]
+    for lengths in several:
+        lengths.renew(600, lambda: [(600, 1)])
+        lengths.renew(900, lambda: [(900, 1)])
+    assert learner.kinds["a"].alive.sum() == SHARED
+    assert len({id(lengths.expected_left) for lengths in several}) == 1
+    for _ in range(SHARED):
+        learner.of("a", 4096)
+    assert learner.of("a", 4096).row > 1.5 * before
+    several[0].renew(2500, lambda: [(2500, 2)])  # another row of it runs, too
+    assert learner.kinds["a"].alive.sum() == SHARED + 1
+    for lengths in several:
+        lengths.ended(900, True)
+        lengths.rest()
+    assert not learner.kinds["a"].alive.any()
+
+
+@pytest.mark.parametrize("kind", [None, "a"])
+def test_rows_of_a_relquery_that_run_one_by_one_teach_it(kind: str | None) -> None:
+    learner = LengthLearner()
+    lengths = learner.of(kind, 4096)
+    for _ in range(12):
+        lengths.renew(0, lambda: [(0, 1)])
+        lengths.ended(400, True)
+    lengths.renew(0, lambda: [(0, 1)])
+    assert lengths.row == pytest.approx(400, rel=0.3)
+    assert lengths.longest_left(0, 1) > 250
