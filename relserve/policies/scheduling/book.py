@@ -174,6 +174,11 @@ class RelBook:
         self.totals = RelQueryTotals(len(with_waiting), len(running), at_work, num_decoding, decode_left)
 
 
+def total(column: Column[float]) -> float:
+    """The sum of a column."""
+    return sum(column) if len(column) <= FEW else float(vector(column).sum())
+
+
 def vector(column: Column[float] | Numbers) -> Floats:
     """A column as a vector; not to be kept, for a column cannot grow as long as there is one."""
     return np.asarray(column)

@@ -13,7 +13,7 @@ from relserve.policies.scheduling.guard import Guard
 from relserve.policies.scheduling.load import LOOK_BACK, ArrivingLoad
 from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
-from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
+from relserve.policies.scheduling.priority import Priority, ahead_s, alone_s, miss_ratios
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
 
 
@@ -108,7 +108,7 @@ class SchedulingPolicy:
             )
             for slot in slots[-LOOK_BACK:]:
                 self.load.add(states[slot].rel_id, book.arrival_s[slot], alone[slot])
-        self._later = self.load.of(view.now_s, float(shared_s(book).sum()))
+        self._later = self.load.of(view.now_s, ahead_s(book))
 
     def candidates(self, view: StepView, order: RelQueryOrder[RelState]) -> list[PrefillCandidate]:
         """The prefill batches that fit one step together, most urgent first.

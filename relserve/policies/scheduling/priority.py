@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from relserve.policies.scheduling.book import Column, RelBook, vector
+from relserve.policies.scheduling.book import Column, RelBook, total, vector
 from relserve.policies.scheduling.decompose import AloneWork, RemainingSeconds, full_steps, pem, pem_exact
 from relserve.policies.scheduling.order import FEW, Floats, Numbers
 from relserve.policies.scheduling.state import StepView
@@ -130,6 +130,13 @@ def shared_s(book: RelBook) -> Floats:
     work_s, steps = map(vector, book.columns(("work_s", "full_steps")))
     found: Floats = work_s + book.cost.decode_base_s * steps
     return found
+
+
+def ahead_s(book: RelBook) -> float:
+    """`shared_s` of all relQueries together."""
+    assert book.cost is not None
+    work_s, steps = book.columns(("work_s", "full_steps"))
+    return total(work_s) + book.cost.decode_base_s * total(steps)
 
 
 def miss_ratios(book: RelBook) -> Column[float]:
