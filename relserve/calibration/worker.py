@@ -40,6 +40,7 @@ from relserve.policies.model.work import MeasuredStep, Work
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.cache.scheduling_types import CACHE_ARGUMENT
 from relserve.vllm_plugin.cache.what_forbids import what_forbids_hidden
+from relserve.vllm_plugin.collector import resting
 
 MAX_ROUNDS = 8
 NO_ARGS: Mapping[str, str] = MappingProxyType({})
@@ -207,7 +208,8 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # vLLM prints to stdout now and then
-    bench = MeasuredEngine(order["path"], order["engine_args"], order["cache"])
+    with resting():
+        bench = MeasuredEngine(order["path"], order["engine_args"], order["cache"])
     limits = dict(max_tokens=bench.max_tokens, max_seqs=bench.max_seqs)
     say(out, ready=limits, forbids_hidden=bench.forbids_hidden)
     if order["cache"] == "kv":

@@ -45,6 +45,11 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
     return client  # type: ignore[no-any-return]
 
 
+def import_engine() -> None:
+    """Import now what the process of an engine imports in any case."""
+    import vllm.v1.engine.core  # noqa: F401
+
+
 def inspect_models_here() -> None:
     """Have vLLM look at a model's class in this process, where that computes on a CPU.
 

@@ -21,6 +21,7 @@ from relserve.errors import EngineStartError
 from relserve.machine import traces
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
+from relserve.vllm_plugin.collector import resting
 from relserve.vllm_plugin.key import KEY
 from relserve.vllm_plugin.torch_extras import hide_misfits
 from relserve.vllm_plugin.version import check_version
@@ -62,6 +63,7 @@ def launch(
     """
     with contextlib.ExitStack() as turn:
         turn.enter_context(_starting)
+        turn.enter_context(resting())
         set_environment(ENVIRONMENT)
         _quieten()
         allow_hub(not os.path.isdir(path))
