@@ -43,15 +43,25 @@ _LET_SERVER_END = (
 )
 
 
+# The workers of an engine's first copy are forked off it in turn; those of others are spawned, as users' are.
+_FORK_WORKERS = (
+    "from multiprocessing import context, popen_fork; "
+    "context.SpawnProcess._Popen = staticmethod(popen_fork.Popen)"
+)
+
+
 class _Environment:
     """Read in the new process, it makes the environment there what it is here."""
+
+    def __init__(self, name: str) -> None:
+        self._then = _FORK_WORKERS if name.endswith("_DP0") else "pass"
 
     def __reduce__(self) -> tuple[Any, ...]:
         variables = dict(os.environ)
         if PARENT_VARIABLE in variables:
             variables[PARENT_VARIABLE] = str(_server._forkserver_pid)  # type: ignore[attr-defined]
         code = f"import gc, os; gc.freeze(); os.environ.clear(); os.environ.update({variables!r})"
-        return exec, (f"{code}; {_LET_SERVER_END}",)
+        return exec, (f"{code}; {_LET_SERVER_END}; {self._then}",)
 
 
 class _Popen(popen_forkserver.Popen):
@@ -59,7 +69,7 @@ class _Popen(popen_forkserver.Popen):
 
     def _launch(self, process: BaseProcess) -> None:
         _server.ensure_running()
-        data = spawn.get_preparation_data(process.name) | {"environment": _Environment()}
+        data = spawn.get_preparation_data(process.name) | {"environment": _Environment(process.name)}
         written = io.BytesIO()
         context.set_spawning_popen(self)
         try:
