@@ -49,6 +49,7 @@ class RelBook:
         totals: over all relQueries.
         cost: the linear cost model of the latest view.
         has_new_cost: whether that of the view before was another.
+        pace_s: seconds that steps take lately, by a guard that keeps time; 0 where none has seen any.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class RelBook:
         self.totals = RelQueryTotals(0, 0, 0, 0, 0)
         self.cost: CostModel | None = None
         self.has_new_cost = False
+        self.pace_s = 0.0
         self._running: dict[str, RelState] = {}
         self._with_waiting: set[str] = set()
         self._columns: dict[str, Column[float]] = {}

@@ -16,6 +16,7 @@ from relserve.policies.workflows.types import Demand, QueuedStep
 from relserve.policies.workflows.urgency import latest_start_s, urgency
 
 HOPELESS_S = 120.0  # by which a workflow steps back that cannot be in time any more
+SOON_S = 1e-6  # beyond what a step takes, for sums of floats err
 HOPELESS = 1e9  # the least priority value of what cannot be in time; those of others are predicted seconds
 INFINITE = float("inf")
 RANK = 1e-9  # by which values of workflows that are due one after the other differ at least
@@ -76,8 +77,10 @@ class DueTimes:
     Where one due before gave itself less time than it has, by more than `ALIKE`, it counts as at most
     `LONGER` times as long as it is.
 
-    A workflow that cannot be in time any more goes last, for its answers are of use all together or not at
-    all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it came.
+    What comes after a step is taken to go on at the pace that steps have lately, for others will be there
+    too. A workflow that is late at this pace is due at once; one that would be late even alone goes last, for
+    its answers are of use all together or not at all; the guard's promise to it begins `HOPELESS_S` after its
+    deadline, or after it came.
     """
 
     def __init__(self) -> None:
@@ -101,9 +104,14 @@ class DueTimes:
         if not len(flows):
             return values
         ends_s, starts_s = deadline_s[flows], begun_s[flows]
-        after_s = Demand(prompts[flows], outputs[flows]).seconds(cost)  # type: ignore[arg-type]
-        hopeless = view.now_s + vector(alone_s(book))[flows] + after_s > ends_s
-        due_s[flows] = np.where(hopeless, INFINITE, ends_s - after_s)
+        after = Demand(prompts[flows], outputs[flows])  # type: ignore[arg-type]
+        after_s = after.seconds(cost)
+        alone = vector(alone_s(book))[flows]
+        hopeless = view.now_s + alone + after_s > ends_s
+        own_s = np.maximum(vector(book.column("decodes"))[flows] * book.pace_s, alone)
+        at_once_s = np.minimum(view.now_s + own_s + SOON_S, ends_s - after_s)
+        in_time_s = np.maximum(ends_s - after.at_pace(book.pace_s, cost), at_once_s)
+        due_s[flows] = np.where(hopeless, INFINITE, in_time_s)
         back_s[flows] = np.where(hopeless, np.maximum(ends_s, starts_s) + HOPELESS_S, -INFINITE)
         found = np.array(values)
         order = np.lexsort((starts_s, ends_s, hopeless))

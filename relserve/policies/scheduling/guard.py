@@ -105,7 +105,7 @@ class PatienceGuard:
         self._promotions = Promotions()
         self._steps_until_plan = 0
         self._planned_s = -INFINITE
-        self._now_s = self._pace_s = 0.0  # of the latest step, and of steps lately
+        self._now_s = 0.0  # of the latest step
 
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
         """See `Guard.put_first`; the plan is renewed every few milliseconds, among many relQueries steps."""
@@ -127,7 +127,7 @@ class PatienceGuard:
             self.shadow.rest()
         else:
             step_s = (view.now_s - self._now_s) / view.num_steps
-            self._pace_s += (1.0 - (1.0 - NEWS) ** view.num_steps) * (min(step_s, longest_s) - self._pace_s)
+            book.pace_s += (1.0 - (1.0 - NEWS) ** view.num_steps) * (min(step_s, longest_s) - book.pace_s)
         were_here[:] = 1.0
         self._now_s = view.now_s
         if isinf(self.patience):
@@ -145,7 +145,7 @@ class PatienceGuard:
         at_most, shared = vector(book.column("at_most", blank=INFINITE)), shared_s(book)
         at_most[:] = INFINITE
         promises, has_deadlines = view.is_cost_sure and not isinf(self.patience), _has_deadlines(book)
-        steps_s, alone = self._pace_s * vector(book.column("decodes")), vector(alone_s(book))
+        steps_s, alone = book.pace_s * vector(book.column("decodes")), vector(alone_s(book))
         if not has_deadlines:
             # Where even whoever goes last is done in the time that all have, nobody needs a forecast.
             tail_s = np.maximum(np.maximum(steps_s, alone) - shared, 0.0)

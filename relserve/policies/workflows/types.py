@@ -25,6 +25,11 @@ class Demand(NamedTuple):
         """
         return self.prompt_tokens * cost.prefill_per_token_s + self.output_tokens * cost.decode(num_decodes)
 
+    def at_pace(self, step_s: float, cost: CostModel) -> float:
+        """The same where each step takes so long, or as long as alone if that is longer."""
+        decode_s = max(step_s, cost.decode(1.0))
+        return self.prompt_tokens * cost.prefill_per_token_s + self.output_tokens * decode_s
+
 
 NOTHING = Demand(0.0, 0.0)
 

@@ -103,6 +103,6 @@ def test_steps_that_nobody_decided_count_in_the_pace() -> None:
         ranking = Ranking(Dynamic(), guard).show(view_of([relation("a", 10)]))
         for now_s, num_steps in views:
             ranking.show(replace(view_of([], now_s), num_steps=num_steps))
-        return guard._pace_s
+        return ranking.book.pace_s
 
     assert pace((1e-4, 1), (2e-4, 1), (3e-4, 1)) == pytest.approx(pace((3e-4, 3)))
