@@ -43,7 +43,8 @@ _LET_SERVER_END = (
 )
 
 
-# The workers of an engine's first copy are forked off it in turn; those of others are spawned, as users' are.
+# Of an engine of several copies, the first one's workers are forked off it in turn; the others' are spawned,
+# as users' are.
 _FORK_WORKERS = (
     "from multiprocessing import context, popen_fork; "
     "context.SpawnProcess._Popen = staticmethod(popen_fork.Popen)"

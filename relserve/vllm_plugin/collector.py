@@ -1,4 +1,4 @@
-"""Python's collector rests while vLLM is imported, which makes a million objects and no garbage.
+"""Python's collector rests while vLLM is imported, which makes a million objects and little garbage.
 
 It would look at all of them again and again: a fifth of the time of the import.
 """
@@ -15,7 +15,7 @@ _is_resting = False
 
 @contextmanager
 def resting() -> Iterator[None]:
-    """No garbage is collected in this process while inside, but in those that are forked off it."""
+    """No garbage is collected in this process while inside, but in those forked off meanwhile."""
     global _is_resting
     if not gc.isenabled():  # the user's wish, or somebody is inside
         yield

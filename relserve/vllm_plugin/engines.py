@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relserve.vllm_plugin import stop_strings
+from relserve.vllm_plugin.collector import resting
 from relserve.vllm_plugin.host import EngineClient, runs_on_cpu
 
 GRAMMARS = "structured_outputs_config"  # vLLM's argument that says which library holds to them
@@ -20,16 +21,17 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
     Args:
         forks: fork that process off this one, which has imported vLLM already, whatever vLLM would do.
     """
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.v1.engine.async_llm import AsyncLLM
+    with resting():
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
 
-    inspect_models_here()
-    given = AsyncEngineArgs(**arguments)
-    if GRAMMARS not in arguments:
-        # Left to itself vLLM hands what xgrammar refuses to another library, and if that is the first grammar
-        # of all, every one that follows.
-        given.structured_outputs_config.backend = "xgrammar"
-    config = given.create_engine_config()  # on a CPU it sets the method to "spawn"
+        inspect_models_here()
+        given = AsyncEngineArgs(**arguments)
+        if GRAMMARS not in arguments:
+            # Left to itself vLLM hands what xgrammar refuses to another library, and if that is the first
+            # grammar of all, every one that follows.
+            given.structured_outputs_config.backend = "xgrammar"
+        config = given.create_engine_config()  # on a CPU it sets the method to "spawn"
     before = os.environ.get(METHOD, "spawn")
     os.environ[METHOD] = "fork" if forks else before
     try:
@@ -46,7 +48,7 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
 
 
 def import_engine() -> None:
-    """Import now what the process of an engine imports in any case."""
+    """Import now what the process of an engine needs; one of its workers needs most of it."""
     import vllm.v1.engine.core  # noqa: F401
 
 

@@ -63,19 +63,20 @@ def launch(
     """
     with contextlib.ExitStack() as turn:
         turn.enter_context(_starting)
-        turn.enter_context(resting())
         set_environment(ENVIRONMENT)
         _quieten()
         allow_hub(not os.path.isdir(path))
         if not os.path.isdir(path):
             see_that_the_hub_has(path)
-        arguments = _with_traces(arguments_of(path, engine_args))
-        variables = variables_of(path, arguments) | _variables_of_traces(arguments)
+        with resting():
+            arguments = _with_traces(arguments_of(path, engine_args))
+            variables = variables_of(path, arguments) | _variables_of_traces(arguments)
+            stat_logger = _statistics_logger()
         turn.enter_context(_child_environment({**variables, **given}, log_path))
         turn.enter_context(_setup_as_main())
         ends_turn = not forks and _may_start_beside_others(arguments, given)
         started = turn.enter_context(_started_engines(turn.close if ends_turn else lambda: None))
-        client = engines.start_client(arguments, _statistics_logger(), forks)
+        client = engines.start_client(arguments, stat_logger, forks)
     if not any(process.is_alive() for process in started):
         client.shutdown()
         raise EngineStartError("the engine's process ended as soon as it was ready")

@@ -30,6 +30,8 @@ EDGES = _edges()  # bin b holds the lengths above EDGES[b], up to EDGES[b + 1]
 _STARTS, _WIDTHS = np.array(EDGES[:-1], dtype=float), np.diff(np.array(EDGES, dtype=float))
 _NUM_BINS = len(_WIDTHS)
 _GIVEN = np.arange(TABLE, dtype=float)
+_BEFORE = np.searchsorted(_STARTS, _GIVEN, "right") - 1  # the bin that a number of tokens given lies in,
+_PART = (_GIVEN - _STARTS[_BEFORE]) / _WIDTHS[_BEFORE]  # and how far
 # Hazards where nothing was ever seen.
 GUESS: Floats = 1.0 - ((_STARTS + GUESS_TOKENS) / (_STARTS + _WIDTHS + GUESS_TOKENS)) ** GUESS_SHAPE
 _BIN_OF = [0, *(bisect_left(EDGES, tokens) - 1 for tokens in range(1, TABLE + 1))]
@@ -125,7 +127,7 @@ class LengthTable(NamedTuple):
     @classmethod
     def of(cls, hazards: Floats, limit: int, seen: int) -> LengthTable:
         """From hazards to the share that has ended by each edge, and the mean of what is left."""
-        widths, less_one, twice, before, after, part = _grid(limit)
+        widths, less_one, twice = _widths(limit)
         num_bins = len(widths)
         alive = np.ones(num_bins + 1)
         (1.0 - hazards[:num_bins]).cumprod(out=alive[1:])
@@ -133,33 +135,20 @@ class LengthTable(NamedTuple):
         starts, ended = alive[:-1], 1.0 - alive
         # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
         tokens = widths * (starts - (starts - alive[1:]) * less_one / twice)
-        remaining = tokens[::-1].cumsum()[::-1] / starts
+        remaining = np.empty(num_bins + 1)
+        remaining[:-1] = tokens[::-1].cumsum()[::-1] / starts
+        remaining[-1] = remaining[-2]
+        before = _BEFORE[:limit]
         by_given = remaining[before]
-        by_given += part * (remaining[after] - by_given)
+        by_given += _PART[:limit] * (remaining[before + 1] - by_given)
         np.maximum(by_given, 1.0, out=by_given)
         return cls(ended.tolist(), float(remaining[0]), by_given.tolist(), float(min(seen, limit)))
 
 
-class _Grid(NamedTuple):
-    """Of the bins up to a limit: their widths, these less one, and twice these.
-
-    And of each number of tokens up to it, or to TABLE, the bins between whose starts it lies, and how far.
-    """
-
-    widths: Floats
-    less_one: Floats
-    twice: Floats
-    before: NDArray[np.intp]
-    after: NDArray[np.intp]
-    part: Floats
-
-
 @lru_cache(maxsize=64)
-def _grid(limit: int) -> _Grid:
+def _widths(limit: int) -> tuple[Floats, Floats, Floats]:
+    """Of the bins up to a limit: their widths, these less one, and twice these."""
     num_bins = bin_of(limit) + 1
-    widths, starts, given = _WIDTHS[:num_bins].copy(), _STARTS[:num_bins], _GIVEN[:limit]
+    widths = _WIDTHS[:num_bins].copy()
     widths[-1] = limit - EDGES[num_bins - 1]
-    before = np.searchsorted(starts, given, "right") - 1
-    after = np.minimum(before + 1, num_bins - 1)
-    part = (given - starts[before]) / _WIDTHS[before]
-    return _Grid(widths, widths - 1, 2 * widths, before, after, part)
+    return widths, widths - 1, 2 * widths

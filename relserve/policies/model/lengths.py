@@ -26,8 +26,8 @@ LAST_ALIVE = 0.6  # rows expected to be alive when the last one is said to end
 DISBELIEF = 2  # what a row has given beyond its cap, times so much, is taken for the cap
 RENEW_AFTER = 0.1  # share of the ended rows that is news
 SHARED = 8  # relQueries of a kind that take one table, whatever its running rows show meanwhile
-MOST_TABLES = 512  # of those that are shared
-NOT_BEGUN = -1  # how far a relQuery is of which nothing has run
+MOST_TABLES = 128  # of those that are shared
+NOT_BEGUN, OUTDATED = -1, -2  # in place of how far a relQuery is: nothing has run, or its table is of no use
 
 
 class RelLengths(Protocol):
@@ -109,12 +109,12 @@ class CapLengths:
 
 
 class _Shared:
-    """A table with which relQueries begin, how many did, and how many rows had ended when it was made."""
+    """A table that relQueries share, how many took it, and how many rows may have ended while it is good."""
 
-    __slots__ = ("num_ended", "num_users", "table")
+    __slots__ = ("most_ended", "num_users", "table")
 
-    def __init__(self, table: LengthTable, num_ended: int) -> None:
-        self.table, self.num_ended, self.num_users = table, num_ended, 0
+    def __init__(self, table: LengthTable, most_ended: float) -> None:
+        self.table, self.most_ended, self.num_users = table, most_ended, 0
 
 
 class LengthLearner:
@@ -173,22 +173,23 @@ class LengthLearner:
             table = self._of_one_row[key] = LengthTable.of(hazards, limit, row.longest)
         return table
 
-    def of_many(
+    def of_kind(
         self, kind: str | None, rows: LengthCounts | None, limit: int, top: int = NOT_BEGUN
     ) -> LengthTable:
         """What a relQuery is taken to give that knows no more than its kind; tens of thousands come at once.
 
         Args:
-            top: how far it is, as a class that shares a table.
+            top: how often the tokens of its longest row have doubled, or NOT_BEGUN.
         """
         num_ended, key = (self.general if rows is None else rows).num_ended, (kind, limit, top)
         shared = self._shared.pop(key, None)
-        is_old = shared is None or num_ended - shared.num_ended > RENEW_AFTER * shared.num_ended
+        is_old = shared is None or num_ended > shared.most_ended
         if shared is None or is_old or (rows is not None and shared.num_users >= SHARED):
             general = self.hazards()
             hazards = general if rows is None else rows.hazards(general, GENERAL_ROWS)
             seen = 0 if rows is None else rows.longest
-            shared = _Shared(LengthTable.of(hazards, limit, seen), num_ended)
+            most_ended = num_ended + RENEW_AFTER * min(num_ended, KIND_MEMORY)
+            shared = _Shared(LengthTable.of(hazards, limit, seen), most_ended)
         shared.num_users += 1
         self._shared[key] = shared
         while len(self._shared) > MOST_TABLES:
@@ -227,15 +228,14 @@ class LearntLengths:
     def __init__(
         self, learner: LengthLearner, kind: str | None, rows: LengthCounts | None, cap: int, limit: int
     ) -> None:
-        self._learner, self._kind_name = learner, kind
-        self._own: LengthCounts | None = None  # until a row has run beside others, or others run after it
-        self._kind = rows
+        self._learner, self._kind_name, self._kind = learner, kind, rows
+        self._own: LengthCounts | None = None  # until two of its rows have run
         self._ended: list[tuple[int, bool]] = []  # its own rows that `_own` does not know of yet
         self._num_own = 0  # that ended
         self._alive_in = -1  # the bin in which its kind counts the only row of it that runs
         self._cap, self._limit = max(cap, 1), limit
-        self._top = NOT_BEGUN
-        self._take(learner.of_many(kind, rows, limit))
+        self._top, self.seen = NOT_BEGUN, 0.0
+        self._take(learner.of_kind(kind, rows, limit))
 
     @property
     def is_outdated(self) -> bool:
@@ -259,6 +259,8 @@ class LearntLengths:
         if self._kind_name is not None and self._kind is not None:
             self._kind.add(place, is_whole)
         self._learner.general.add(place, is_whole, min(1.0, KIND_VOICE / self._num_ended))
+        if self._own is not None:
+            self._levels()
 
     def renew(self, most: int, given: Given) -> bool:
         """See `RelLengths.renew`; does nothing while there is little news."""
@@ -273,6 +275,7 @@ class LearntLengths:
         rows = list(given()) if most >= 0 else []
         if self._own is None and not self._num_own and rows in ([], [(most, 1)]):
             self._take(self._of_its_kind(most, top))
+            self.seen = max(self.seen, float(min(most + 1, self._limit)))
             return True
         self.rest()
         own, kind = self._levels()
@@ -287,12 +290,12 @@ class LearntLengths:
         """What is known of it while one row runs, or none did yet: no more than of its kind."""
         learner, limit = self._learner, self._limit
         if self._kind is None:
-            return learner.of_many(None, None, limit) if most < 0 else learner.of_one_row(most, limit)
+            return learner.of_kind(None, None, limit) if most < 0 else learner.of_one_row(most, limit)
         self.rest()
         if most >= 0:
             self._alive_in = bin_of(most + 1)
             self._kind.alive[self._alive_in] += 1.0
-        return learner.of_many(self._kind_name, self._kind, limit, top)
+        return learner.of_kind(self._kind_name, self._kind, limit, top)
 
     def rest(self) -> None:
         """See `RelLengths.rest`."""
@@ -307,7 +310,7 @@ class LearntLengths:
         """See `RelLengths.allow`."""
         if cap > self._cap:
             self._limit = cap if self._limit == self._cap else self._limit
-            self._cap, self._top = cap, -2  # to be tabulated anew
+            self._cap, self._top = cap, OUTDATED
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 DUE = "due_s"  # the book's column of when a relQuery with a deadline has to be done; infinite without one
+LAST = "last_s"  # likewise, when it would be too late even for what goes on alone
 BACK = "back_until_s"  # likewise, until when what cannot be in time has no promise
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from relserve.policies.scheduling.book import Column, RelBook, vector
-from relserve.policies.scheduling.deadlines import BACK, DUE
+from relserve.policies.scheduling.deadlines import BACK, DUE, LAST
 from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.priority import Dynamic, alone_s
 from relserve.policies.scheduling.state import StepView
@@ -16,7 +16,6 @@ from relserve.policies.workflows.types import Demand, QueuedStep
 from relserve.policies.workflows.urgency import latest_start_s, urgency
 
 HOPELESS_S = 120.0  # by which a workflow steps back that cannot be in time any more
-SOON_S = 1e-6  # beyond what a step takes, for sums of floats err
 HOPELESS = 1e9  # the least priority value of what cannot be in time; those of others are predicted seconds
 INFINITE = float("inf")
 RANK = 1e-9  # by which values of workflows that are due one after the other differ at least
@@ -78,9 +77,10 @@ class DueTimes:
     `LONGER` times as long as it is.
 
     What comes after a step is taken to go on at the pace that steps have lately, for others will be there
-    too. A workflow that is late at this pace is due at once; one that would be late even alone goes last, for
-    its answers are of use all together or not at all; the guard's promise to it begins `HOPELESS_S` after its
-    deadline, or after it came.
+    too. A workflow that is late at this pace is due at once, as long as its step leaves the time that the
+    others need alone. One that would be late even alone goes last, for its answers are of use all
+    together or not at all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it
+    came.
     """
 
     def __init__(self) -> None:
@@ -97,21 +97,19 @@ class DueTimes:
             return values
         self._note(view, book)
         deadline_s, begun_s, prompts, outputs = map(vector, _columns(book))
-        due_s, cost = vector(book.column(DUE, blank=INFINITE)), view.cost
+        due_s, last_s = (vector(book.column(name, blank=INFINITE)) for name in (DUE, LAST))
+        cost = view.cost
         flows = (begun_s < INFINITE).nonzero()[0]
-        due_s[:] = deadline_s
+        due_s[:] = last_s[:] = deadline_s
         back_s = vector(book.column(BACK, blank=-INFINITE))
         if not len(flows):
             return values
         ends_s, starts_s = deadline_s[flows], begun_s[flows]
         after = Demand(prompts[flows], outputs[flows])  # type: ignore[arg-type]
         after_s = after.seconds(cost)
-        alone = vector(alone_s(book))[flows]
-        hopeless = view.now_s + alone + after_s > ends_s
-        own_s = np.maximum(vector(book.column("decodes"))[flows] * book.pace_s, alone)
-        at_once_s = np.minimum(view.now_s + own_s + SOON_S, ends_s - after_s)
-        in_time_s = np.maximum(ends_s - after.at_pace(book.pace_s, cost), at_once_s)
-        due_s[flows] = np.where(hopeless, INFINITE, in_time_s)
+        hopeless = view.now_s + vector(alone_s(book))[flows] + after_s > ends_s
+        due_s[flows] = np.where(hopeless, INFINITE, ends_s - after.at_pace(book.pace_s, cost))
+        last_s[flows] = np.where(hopeless, INFINITE, ends_s - after_s)
         back_s[flows] = np.where(hopeless, np.maximum(ends_s, starts_s) + HOPELESS_S, -INFINITE)
         found = np.array(values)
         order = np.lexsort((starts_s, ends_s, hopeless))

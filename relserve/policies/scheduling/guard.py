@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from relserve.policies.scheduling.book import RelBook, vector
-from relserve.policies.scheduling.deadlines import BACK, DUE, DeadlineJob, shortest_in_time
+from relserve.policies.scheduling.deadlines import BACK, DUE, LAST, DeadlineJob, shortest_in_time
 from relserve.policies.scheduling.order import Floats, Numbers
 from relserve.policies.scheduling.priority import alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.promotions import Promotions
@@ -180,7 +180,8 @@ class PatienceGuard:
         due_s, arrival_s = vector(book.column(DUE, blank=INFINITE)), vector(book.arrival_s)
         latest_s = np.maximum(latest_s, vector(book.column(BACK, blank=-INFINITE)) - view.now_s)
         hasty_s = arrival_s + HASTE * (due_s - arrival_s) - tail_s - view.now_s
-        due_s = due_s - tail_s - view.now_s
+        last_s = vector(book.column(LAST, blank=INFINITE)) - tail_s - view.now_s
+        due_s = np.maximum(due_s - tail_s - view.now_s, np.minimum(last_s, work_s))
         due_s = np.where(due_s >= work_s, np.maximum(hasty_s, work_s), due_s)
         is_kept = self._promotions.choose(values, work_s, tail_s, due_s, view.now_s, book)
         found: Floats = np.where(is_kept, np.minimum(latest_s, due_s), latest_s)

@@ -233,3 +233,32 @@ def test_rows_of_a_relquery_that_run_one_by_one_teach_it(kind: str | None) -> No
     lengths.renew(0, lambda: [(0, 1)])
     assert lengths.row == pytest.approx(400, rel=0.3)
     assert lengths.longest_left(0, 1) > 250
+
+
+def test_rows_that_ended_are_counted_at_once_where_rows_run_side_by_side() -> None:
+    lengths = LengthLearner().of("a", 1024)
+    lengths.renew(70, lambda: [(70, 4)])
+    for _ in range(1000):
+        lengths.ended(100, True)
+    assert lengths._ended == []
+    assert lengths._own is not None
+    assert lengths._own.num_ended == 1000
+
+
+def test_the_longest_seen_is_no_shorter_than_what_its_own_row_gave() -> None:
+    learner = LengthLearner()
+    first, second = learner.of("a", 4096), learner.of("a", 4096)
+    first.renew(515, lambda: [(515, 1)])
+    second.renew(1000, lambda: [(1000, 1)])
+    assert second.seen >= 1000
+
+
+def test_a_shared_table_is_made_anew_when_as_many_rows_ended_as_a_kind_remembers() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 4096), [20] * 20_000)
+    early = learner.of("a", 4096)
+    early.renew(1500, lambda: [(1500, 1)])
+    saw(learner.of("a", 4096), between(1600, 3000, 1900))
+    late = learner.of("a", 4096)
+    late.renew(1500, lambda: [(1500, 1)])
+    assert late.expected_left[1500] > 1.2 * early.expected_left[1500]
