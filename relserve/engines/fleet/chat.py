@@ -83,9 +83,9 @@ class Chat:
         return 0.0 if self._way_there is None else self._way_there.place.num_output_tokens(ids)
 
     def changed(self) -> None:
-        """See `Holder.changed`: a member that says nothing is left for one that does."""
+        """See `Holder.changed`: a member that says nothing is left for one that does, asked before or not."""
         is_stuck = self._member is not None and self._member.silent and not self._has_begun
-        if is_stuck and any(not each.silent for each in self._others().values()):
+        if is_stuck and any(not each.silent for each in self._reachable().values()):
             self._was_silent = True
             self._move()
 

@@ -7,6 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,30 @@ def test_a_server_that_says_nothing_is_left_for_another(fake: Fake, tmp_path: Pa
         assert [ask(gateway) for _ in range(2)] == ["o"] * 2
         assert fleet.roster.members["m0"].silent
         wait_until(lambda: frozen.num_dropped == 1)
+
+
+@pytest.mark.long
+def test_a_server_that_was_left_while_it_said_nothing_is_asked_again_when_the_next_says_nothing(
+    fake: Fake, tmp_path: Path
+) -> None:
+    def hangs_once(name: str) -> Any:
+        pauses_s = iter([2 * PATIENCE_S])
+
+        async def handler(body: dict[str, Any]) -> Answered:
+            await asyncio.sleep(next(pauses_s, 0.0))
+            return said(name, usage=USAGE)
+
+        return handler
+
+    servers = [fake(hangs_once(name)) for name in "fo"]
+    with gateway_to(tmp_path, *servers) as (gateway, _), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask, gateway)
+        wait_until(lambda: any(each.requests for each in servers))
+        first, second = sorted(servers, key=lambda each: -len(each.requests))
+        first.models_pause_s = 60.0
+        wait_until(lambda: bool(second.requests))
+        first.models_pause_s, second.models_pause_s = 0.0, 60.0
+        assert answer.result(PATIENCE_S) == "fo"[servers.index(first)]
 
 
 @pytest.mark.long
