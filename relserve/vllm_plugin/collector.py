@@ -15,7 +15,7 @@ _is_resting = False
 
 @contextmanager
 def resting() -> Iterator[None]:
-    """No garbage is collected in this process while inside, but in those forked off meanwhile."""
+    """Inside, this process collects no garbage; processes that are forked off it meanwhile do."""
     global _is_resting
     if not gc.isenabled():  # the user's wish, or somebody is inside
         yield

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 DUE = "due_s"  # the book's column of when a relQuery with a deadline has to be done; infinite without one
-LAST = "last_s"  # likewise, when it would be too late even for what goes on alone
+LAST = "last_s"  # likewise, after which what follows would be late even on an engine of its own
 BACK = "back_until_s"  # likewise, until when what cannot be in time has no promise
 
 

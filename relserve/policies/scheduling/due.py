@@ -77,10 +77,9 @@ class DueTimes:
     `LONGER` times as long as it is.
 
     What comes after a step is taken to go on at the pace that steps have lately, for others will be there
-    too. A workflow that is late at this pace is due at once, as long as its step leaves the time that the
-    others need alone. One that would be late even alone goes last, for its answers are of use all
-    together or not at all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it
-    came.
+    too. A workflow that is late at this pace is due at once, as long as its step can end early enough for
+    those after it. One that would be late even alone goes last, for its answers are of use all together or
+    not at all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it came.
     """
 
     def __init__(self) -> None:
